@@ -14,11 +14,10 @@ compares what the doctor predicts of a cure with what the lab gives (cured.py).
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 
-from around import around
+from around import BY_WIDER
 from captured import can_be_captured, captured
 from confusion import ENDS, Found, both_named, found_of, matrix, summary
 from cured import CURED, of_kind, table
@@ -26,7 +25,7 @@ from mixed import MIXTURES
 from planted import KINDS, OTHERS, SHORT, SMALLER, WHOLE, Planted, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
-from wider import WIDE, WIDER, wide
+from wider import WIDE, WIDER
 
 _FIRST_SEEDS = {
     "training": 0,
@@ -54,7 +53,6 @@ _RANGES = {
 }
 """Sets of other paths than WHOLE."""
 _JUDGES = ("held out", "fresh", "new", "short held out", "wide held out", "around held out")
-_BY_WIDER: Mapping[str, Callable[[Planted], Planted | None]] = {"wide": wide, "around": around}
 _DRAWS = 8
 
 
@@ -81,9 +79,9 @@ def diagnosed(
 
 def _drawn(kind: str, seed: int, variant: str | None, half: str) -> Planted | None:
     of = _RANGES.get(half, WHOLE if variant in (None, *_VARIED.values()) else SMALLER)
-    ways = {**OTHERS, **WIDER} if variant in _BY_WIDER else {**KINDS, **OTHERS, **MIXTURES}
+    ways = {**OTHERS, **WIDER} if variant in BY_WIDER else {**KINDS, **OTHERS, **MIXTURES}
     planted = draw(kind, seed, ways, of)
-    return planted if variant is None else {**VARIANTS, **_BY_WIDER}[variant](planted)
+    return planted if variant is None else {**VARIANTS, **BY_WIDER}[variant](planted)
 
 
 def _cures(runs: int, jobs: int, *, captures: bool, every_s: float) -> None:

@@ -7,7 +7,7 @@ lets the first bytes pass faster.
 """
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -136,3 +136,7 @@ def _with_a_bucket(lab: dict[str, Any], random_: random.Random) -> dict[str, Any
 def _with_rate(lab: dict[str, Any], rate: dict[str, Any]) -> dict[str, Any]:
     way = _way(lab)
     return {**lab, "path": {**lab["path"], way: {**lab["path"].get(way, {}), "rate": rate}}}
+
+
+BY_WIDER: Mapping[str, Callable[[Planted], Planted | None]] = {"wide": wide, "around": around}
+"""What changes labs of WIDER."""

@@ -28,12 +28,12 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from around import around
+from around import BY_WIDER
 from captured import can_be_captured, captured
 from planted import BY_BBR, KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Planted, Range, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
-from wider import WIDE, WIDER, wide
+from wider import WIDE, WIDER
 
 from bentpipe.doctor import drop_causes
 from bentpipe.doctor.arrays import Floats
@@ -154,17 +154,13 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
 
 def _drawn(kind: str, seed: int, number: int, source: Source) -> Planted | None:
     planted = draw(kind, seed, _ways(number, source), source.of)
-    return (
-        planted
-        if source.variant is None
-        else {**VARIANTS, "wide": wide, "around": around}[source.variant](planted)
-    )
+    return planted if source.variant is None else {**VARIANTS, **BY_WIDER}[source.variant](planted)
 
 
 def _ways(number: int, source: Source) -> Mapping[str, Plan]:
     """Every second time a program paces by its socket, as on real hosts."""
     paced = {"pacing": (REAL if number % 2 else KINDS)["pacing"]}
-    return {**(WIDER if source.variant in ("wide", "around") else KINDS), **paced, **OTHERS}
+    return {**(WIDER if source.variant in BY_WIDER else KINDS), **paced, **OTHERS}
 
 
 def _has_samples(of: Evidence) -> bool:

@@ -159,6 +159,41 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
         },
     ),
 }
+OTHERWISE: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
+    "losses beside segments that are late": (
+        "random-loss",
+        "sender",
+        {
+            "path": {
+                "rtt": "40 ms",
+                "rate": "50 Mbit/s",
+                "loss": 0.01,
+                "down": {"jitter": {"spread": "3 ms", "distribution": "normal", "reorder": True}},
+            },
+            "host": LARGE,
+            "duration": "15 s",
+        },
+    ),
+    "ACKs that release payload rather evenly": (
+        "ack-path",
+        "receiver",
+        {
+            "path": {"rtt": "100 ms", "rate": "300 Mbit/s", "up": {"rate": "750 kbit/s"}},
+            "host": {**LARGE, "congestion_control": "bbr3"},
+            "duration": "15 s",
+        },
+    ),
+    "a buffer has one rate": (
+        "send-buffer",
+        "receiver",
+        {
+            "path": {"rtt": "120 ms", "rate": "100 Mbit/s"},
+            "server": {"tcp_wmem": [4096, 16384, 400_000]},
+            "duration": "15 s",
+        },
+    ),
+}
+"""What the rules above must not take for something else."""
 BEHIND: Mapping[str, tuple[SeenFrom, Mapping[str, Any]]] = {
     "BBR fills the way back, at its own rate": (
         "sender",
@@ -195,6 +230,44 @@ BEHIND: Mapping[str, tuple[SeenFrom, Mapping[str, Any]]] = {
 def test_the_planted_limit_is_found(what: str) -> None:
     kind, seen_from, lab = LABS[what]
     assert diagnosed(lab, seen_from).findings[0].kind == kind
+
+
+@pytest.mark.parametrize("what", OTHERWISE)
+def test_it_is_not_found_elsewhere(what: str) -> None:
+    kind, seen_from, lab = OTHERWISE[what]
+    assert diagnosed(lab, seen_from).findings[0].kind == kind
+
+
+def test_jitter_does_not_fill_a_path_for_bbr() -> None:
+    lab = {
+        "path": {
+            "rtt": "15 ms",
+            "rate": "50 Mbit/s",
+            "queue": "2 bdp",
+            "jitter": {"spread": "30 ms", "distribution": "normal"},
+        },
+        "host": {**LARGE, "congestion_control": "bbr"},
+        "duration": "15 s",
+    }
+    assert all(each.share < 0.5 for each in diagnosed(lab).findings if each.kind == "capacity")
+
+
+@pytest.mark.parametrize("seen_from", ["sender", "receiver"])
+def test_a_steady_upload_does_not_fill_the_way_back_by_itself(seen_from: SeenFrom) -> None:
+    rates = (10, 14, 8, 20, 12, 30, 9, 16, 25, 11, 18, 7, 22, 13, 10)
+    steps = {"steps": [[f"{second} s", f"{rate} Mbit/s"] for second, rate in enumerate(rates)]}
+    run = bentpipe.simulate(
+        bentpipe.Lab(
+            path={"rtt": "20 ms", "rate": "25 Mbit/s", "down": {"rate": steps, "queue": "150 kB"}},
+            host={**LARGE, "congestion_control": "bbr"},
+            duration="15 s",
+            workload=[BULK, {**UPLOAD, "name": "upload", "max_pacing_rate": "3 Mbit/s"}],
+        ),
+        sample_s=0.1,
+    )
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    download, _upload = diagnose_all(from_run.transfers(run.record, tables, seen_from))
+    assert all("fills that way" not in each.because for each in download.findings)
 
 
 @pytest.mark.parametrize("what", BEHIND)

@@ -1,21 +1,25 @@
 """Transfers the other way that fill the way on which this one's acknowledgements come back.
 
-Such a transfer shows a queue that stands on its own way, or waits as long as this one at a much steadier
-rate. This one's acknowledgements wait in it: its round
+Such a transfer shows a queue that stands on its own way. This one's acknowledgements wait in it: its round
 trips are longer by as much, whatever it sends. So its waits are explained if they are half as long as the
 other's or more, and no more than a quarter longer. If its own payload comes at a constant rate, its own way
 is full, too, and limits it.
+
+Both wait for the same queues, so where the other's rate is not constant the waits alone do not tell on whose
+way they are. They are on the other's if this one's payload often pauses meanwhile, as it does while its
+acknowledgements wait, and the other's comes at a rate that varies by half as much or less.
 
 If the other is not seen, a wait that does not follow from what a sender sends still tells of it
 (`waits_for_others`).
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle
+from bentpipe.doctor.claim import share_of
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.path_rate import at_its_rate
 from bentpipe.doctor.return_way import STEADY
@@ -29,18 +33,44 @@ _LEAST_UNSEEN_WAIT_S = 0.02
 _EXPLAINED = 1.25
 _AT_LEAST = 0.5
 _HALF = 0.5
+_OFTEN = 0.1
 _BEGINS = 0.25
 _OTHER_WAY = {"up": "down", "down": "up"}
+
+
+@dataclass(frozen=True)
+class _Other:
+    """What a transfer shows of its own way."""
+
+    view: View
+    fills: bool
+    """A queue stands there for half of the time or more."""
+    waits: bool
+    """Its packets wait for the base round trip or longer, for half of the time or more."""
+    varies: float
+    """By which share of the median its rate differs, from the first to the last tenth."""
 
 
 def with_acks_behind(views: Sequence[View]) -> list[View]:
     """The views of all transfers that one end saw. Those whose acknowledgements wait behind the payload of
     another have no queue of their own."""
-    return [_behind(of, [each for each in views if _fills_the_way_back(each, of)]) for of in views]
+    others = [_other(each) for each in views] if len(views) > 1 else []
+    return [_behind(of, others) for of in views]
 
 
-def _behind(of: View, others: Sequence[View]) -> View:
-    if not others or not of.size or not of.base_rtt_s or _is_full_itself(of):
+def _other(view: View) -> _Other:
+    if not view.size:
+        return _Other(view, fills=False, waits=False, varies=float(np.finfo(float).max))
+    least_s = max(view.base_rtt_s or 0.0, _LEAST_UNSEEN_WAIT_S)
+    waits = float((view.queue_s >= least_s).mean()) >= _MOSTLY
+    return _Other(view, float(_fills(view).mean()) >= _MOSTLY, waits, _varies(view))
+
+
+def _behind(of: View, seen: Sequence[_Other]) -> View:
+    if not of.size or not of.base_rtt_s or _is_full_itself(of):
+        return of
+    others = [each.view for each in seen if _fills_the_way_back(each, of)]
+    if not others:
         return of
     other = max(others, key=lambda each: middle(each.queue_s))
     wait_s = _waits(other, of.time_s)
@@ -65,15 +95,16 @@ def _explains(wait_s: Floats, of: View, known: Flags) -> bool:
     return _AT_LEAST * others <= ours <= _EXPLAINED * others + _LEAST_WAIT_S
 
 
-def _fills_the_way_back(other: View, of: View) -> bool:
-    its, own = other.evidence, of.evidence
+def _fills_the_way_back(other: _Other, of: View) -> bool:
+    if not other.fills and not other.waits:
+        return False
+    its, own = other.view.evidence, of.evidence
     together_s = min(own.end_s, its.end_s) - max(own.start_s, its.start_s)
     return (
         _goes_the_other_way(its, own)
         and its.of_packets == own.of_packets
-        and other.size > 0
         and together_s >= _LEAST_TOGETHER * own.duration_s
-        and (float(_fills(other).mean()) >= _MOSTLY or _is_steadier(other, of))
+        and (other.fills or (_pauses(of) and other.varies <= _HALF * _varies(of)))
     )
 
 
@@ -86,20 +117,18 @@ def _fills(other: View) -> Flags:
     return found
 
 
-def _is_steadier(other: View, of: View) -> bool:
-    """Whether both wait for long, and the other's rate varies by half as much or less: the queue is on its
-    way, and lets its payload through at the way's own rate."""
-    least_s = max(other.base_rtt_s or 0.0, _LEAST_UNSEEN_WAIT_S)
-    if float((other.queue_s >= least_s).mean()) < _MOSTLY or not of.base_rtt_s:
-        return False
-    return _varies(other) <= _HALF * _varies(of)
-
-
 def _varies(of: View) -> float:
     """By which share of the median its rate differs, from the first to the last tenth, once it has begun."""
-    later = of.time_s >= of.time_s[0] + _BEGINS * np.ptp(of.time_s)
+    later = of.time_s >= of.time_s.min() + _BEGINS * np.ptp(of.time_s)
     low, half, high = np.quantile(of.total_bit_s[later], (0.1, 0.5, 0.9))
-    return float((high - low) / half) if half > 0 else np.inf
+    return float((high - low) / half) if half > 0 else float(np.finfo(float).max)
+
+
+def _pauses(of: View) -> bool:
+    """Whether nothing of its payload arrives in a tenth of the time or more."""
+    own = of.connection == of.connections[0]
+    came = of.grown("arrived_bytes") + of.grown("delivered_bytes") + of.grown("out_of_order")
+    return share_of(came <= 0, own & (of.total_bit_s > 0), of.dt_s) >= _OFTEN
 
 
 def _goes_the_other_way(its: Evidence, own: Evidence) -> bool:

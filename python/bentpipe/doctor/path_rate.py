@@ -21,10 +21,7 @@ def capacity_of(of: View) -> tuple[float | None, str]:
         # It probes a quarter above what it has found: the path had no more.
         paced = of.total_bit_s[at_its_rate(of)]
         return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
-    even = np.zeros(of.size, bool)
-    for places in of.even_stretches():
-        even[places] = True
-    found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, even)
+    found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, of.even)
     if found is not None:
         return found, "queue"
     before = before_losses(of)
@@ -45,7 +42,7 @@ def probes(of: View) -> bool:
 def at_its_rate(of: View) -> Flags:
     """Where BBR carries about what it has found, or the same for so long that it has probed for more."""
     found: Flags = of.total_bit_s >= 0.9 * np.quantile(of.total_bit_s, 0.9)
-    for places in of.even_stretches():
+    for places in of.even_stretches:
         if of.time_s[places[-1]] - of.time_s[places[0]] >= (of.base_rtt_s or 0.0) / _PROBES:
             found[places] = True
     return found

@@ -14,9 +14,9 @@ can be counted, a payload rate that varies by three times as much and by 1 % is 
 
 A receiver does not see which of its ACKs arrive. There the payload's rate alone counts: of a queue on its
 way it would be constant, and a path whose own rate varies looks the same. Where no segment came late, 4 %
-are enough. Behind a queue of its own payload comes at the same rate from one window to the next, to 0.6 % or
-what counting does, also where the path's rate is another one after a while; ACKs of two segments or more
-never release it so evenly. It also sees that payload came sooner than a queue of that rate would let it:
+are enough. Behind a queue of its own payload comes at the same rate from one window to the next, to 0.1 % or
+what counting does, also where the path's rate is another one after a while. ACKs hardly ever release it so
+evenly. It also sees that payload came sooner than a queue of that rate would let it:
 the first window of a transfer mostly does, where its ACKs wait. Another's traffic through that queue would
 look the same.
 """
@@ -40,7 +40,8 @@ _TIMES_COUNTED = 3.0
 _LEAST_SPREAD = 0.01
 """Less than this varies behind a queue too, as link layers and offloads make it."""
 _LEAST_AT_RECEIVER = 0.04
-_EVEN = 0.006
+_EVEN = 0.001
+_CONSTANT = 0.01
 _EVEN_COUNTED = 0.01
 _OF_THE_COUNT = 0.6
 _LONGER = 3
@@ -71,8 +72,9 @@ class Spreads:
 
     @property
     def served_evenly(self) -> bool:
-        """Whether payload came at the same rate from window to window, as only a link's clock makes it."""
-        return self.exact <= _EVEN_COUNTED and self.local <= max(_OF_THE_COUNT * self.exact, _EVEN)
+        """Whether payload came at the same rate throughout, or at least from one window to the next."""
+        by_window = self.local <= max(_OF_THE_COUNT * self.exact, _EVEN)
+        return self.exact <= _EVEN_COUNTED and (by_window or self.payload <= _CONSTANT)
 
     @property
     def waits_on_return(self) -> bool:

@@ -18,7 +18,8 @@ tests, of which one is enough:
 Neither 1 nor 4 holds where the wait was less than a quarter of that within the same round trip: what comes
 and goes in each round trip is a burst. Only a capture is fine enough to show it.
 
-Where the rates of such samples differ, only the first test holds, and the third in each stretch of one rate.
+Where the rates of such samples differ, only the first test holds, and also a stretch of one rate in which the
+round trip varies by 8 % and more.
 
 A rate that was exceeded by a tenth in a twentieth of the time without a queue is no path's rate, nor is
 one that was reached ten times as long without a queue as with one.

@@ -12,6 +12,7 @@ Figures that follow, and their formulas:
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -31,6 +32,8 @@ WINDOW_FREE_SEGMENTS = 3
 """A window with no more room than this is full: a sender waits until a burst fits."""
 UNSCALED_BYTES = 65_535
 """The largest window without the option of RFC 7323."""
+_COUNTED_SEGMENTS = 2
+"""A count of segments in a window is exact to two."""
 REORDERS = 10
 """Degree of reordering, in segments, that a sender's TCP learns from nothing else; Linux begins with 3."""
 LATE_SHARE = 0.5
@@ -52,6 +55,8 @@ class View:
     """Of the sample's connection."""
     total_bit_s: Floats
     """Of all connections at that time."""
+    window_s: float
+    """Over which the rates are taken."""
     flight: Floats
     queue_s: Floats
     recovering: Flags
@@ -170,11 +175,19 @@ class View:
             base_s=self.base_rtt_s,
         )
 
+    @cached_property
     def even_stretches(self) -> list[Places]:
         """The samples of each stretch in which the payload's rate was the same."""
-        window_s = max(self.base_rtt_s or 0.0, LEAST_WINDOW_S, 2 * middle(self.dt_s, self.dt_s > 0))
-        exact_bit_s = 2 * self.mss * 8 / window_s
-        return even_stretches(self.time_s, self.total_bit_s, self.connection, window_s, exact_bit_s)
+        exact_bit_s = _COUNTED_SEGMENTS * self.mss * 8 / self.window_s
+        return even_stretches(self.time_s, self.total_bit_s, self.connection, self.window_s, exact_bit_s)
+
+    @property
+    def even(self) -> Flags:
+        """The samples of all these stretches."""
+        found = np.zeros(self.size, bool)
+        for places in self.even_stretches:
+            found[places] = True
+        return found
 
     @property
     def unharmed(self) -> Flags:

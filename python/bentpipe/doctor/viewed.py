@@ -42,7 +42,7 @@ def view(evidence: Evidence) -> View:
         columns["srtt_s"] = np.full_like(columns["srtt_s"], np.nan)
     connection = frame["connection"].to_numpy()
     base = _base_rtt_s(evidence, columns)
-    rate, total = _rates(columns, connection, base)
+    rate, total, window_s = _rates(columns, connection, base)
     rtt_s = columns["srtt_s"]
     found = View(
         evidence=evidence,
@@ -53,6 +53,7 @@ def view(evidence: Evidence) -> View:
         connection=connection,
         rate_bit_s=rate,
         total_bit_s=total,
+        window_s=window_s,
         flight=columns["outstanding_bytes"]
         if known_at_all(columns["outstanding_bytes"])
         else rate * np.where(np.isfinite(rtt_s), rtt_s, base or np.nan) / 8,
@@ -94,7 +95,10 @@ def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:
     return min(found, handshake_s) if handshake_s and handshake_s > found / 2 else found
 
 
-def _rates(columns: dict[str, Floats], connection: Places, base_s: float | None) -> tuple[Floats, Floats]:
+def _rates(
+    columns: dict[str, Floats], connection: Places, base_s: float | None
+) -> tuple[Floats, Floats, float]:
+    """Of each sample's connection, of all, and the window over which they are taken."""
     time_s = columns["time_s"]
     arrived = columns["arrived_bytes"]
     counted = np.where(np.isfinite(arrived), arrived, columns["delivered_bytes"])
@@ -111,7 +115,7 @@ def _rates(columns: dict[str, Floats], connection: Places, base_s: float | None)
         rate[own] = (count - np.interp(at - window_s, at, count, left=0.0)) * 8 / window_s
         until = np.interp(time_s, at, count, left=0.0)
         total += (until - np.interp(time_s - window_s, at, count, left=0.0)) * 8 / window_s
-    return rate, total
+    return rate, total, float(window_s)
 
 
 def _standing(of: View) -> Flags:
@@ -138,7 +142,7 @@ def _standing(of: View) -> Flags:
             calm=~of.recovering & ~starts,
             full=window_full,
             bursts=bursts,
-            even=of.even_stretches(),
+            even=of.even_stretches,
         )
     )
     return np.zeros_like(stands) if _pauses_often(of, stands) else stands

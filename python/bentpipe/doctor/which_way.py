@@ -12,6 +12,7 @@ from typing import Literal
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle, stretches, summed
+from bentpipe.doctor.claim import share_of
 from bentpipe.doctor.return_way import STEADY, spreads
 from bentpipe.doctor.saturation import waits_alike
 from bentpipe.doctor.view import View
@@ -79,17 +80,13 @@ def _way(of: View) -> Literal["there", "back", "neither"]:
     if seen.waits_on_return and (of.at_sender or _persists(of.standing)):
         return "back"
     calm = of.standing & ~of.recovering
-    alike = of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) and not _in_steps(of, calm)
+    alike = of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) and not _is_even(of, calm)
     return "neither" if alike else "there"
 
 
-def _in_steps(of: View, where: Flags) -> bool:
+def _is_even(of: View, where: Flags) -> bool:
     """Whether payload mostly comes at one rate for long, and then at another: the path's own."""
-    even = np.zeros(of.size, bool)
-    for places in of.even_stretches():
-        even[places] = True
-    share: float = (of.dt_s * (even & where)).sum() / max((of.dt_s * where).sum(), 1e-9)
-    return share >= _PERSISTS
+    return share_of(of.even, where, of.dt_s) >= _PERSISTS
 
 
 def _on_return(of: View) -> View:

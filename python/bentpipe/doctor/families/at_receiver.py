@@ -15,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle, stretches
+from bentpipe.doctor.arrays import Flags, Floats, middle, stretches
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
@@ -48,6 +48,7 @@ _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
 _ALL_THE_TIME = 0.5
+_MOSTLY = 0.5
 _MOSTLY_EVEN = 0.6
 _ANOTHER_RATE = 1.05
 _SEVERAL_RATES = 0.8
@@ -83,12 +84,12 @@ def at_receiver(view: View) -> list[Claim]:
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
-        by_sender = kind in SENDER_SIDE and not asked
-        if by_sender and (certainty := _full_rather(view, kind)):
+        if not asked and (certainty := _full_rather(view, kind)):
             claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, certainty))
             calm &= False
         elif kind == FULL:
-            claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
+            if share_of(view.returning, view.total_bit_s > 0, view.dt_s) < _MOSTLY:
+                claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
             calm &= False
         elif kind in SENDER_SIDE:
             calm |= lossy & ~rising(view) & ~view.standing
@@ -166,20 +167,24 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     return _overflow(view, holds, found, chance)
 
 
+def _differ(view: View, values: Floats) -> bool:
+    """Whether these differ from one stretch of an even rate to another."""
+    of_each = [middle(values[places]) for places in view.even_stretches]
+    return max(of_each) >= _ANOTHER_RATE * min(of_each)
+
+
 def _full_rather(view: View, kind: str) -> float:
     """How sure it is that payload which comes at one rate for long is the path's and not the sender's doing;
-    0 if it is not. If another rate follows, the path's rate changed: what a window or a buffer allows stays
-    the same. Where no round trips are known, a sender that paces itself looks the same as a full path."""
-    stretches_ = view.even_stretches()
+    0 if it is not. If another rate follows, the path's rate changed, though a program may send so, too: a
+    buffer holds the same in any round trip. Where no round trips are known, a sender that paces itself looks
+    the same as a full path."""
     came = (view.total_bit_s > 0) & ~rising(view)
-    even = np.zeros(view.size, bool)
-    for places in stretches_:
-        even[places] = True
-    if share_of(even, came, view.dt_s) < _MOSTLY_EVEN:
+    if share_of(view.even, came, view.dt_s) < _MOSTLY_EVEN:
         return 0.0
-    rates = [middle(view.total_bit_s[places]) for places in stretches_]
-    if max(rates) >= _ANOTHER_RATE * min(rates):
+    if _differ(view, view.total_bit_s) and (kind != "send-buffer" or _differ(view, view.flight)):
         return _SEVERAL_RATES
+    if kind not in SENDER_SIDE:
+        return 0.0
     return _LIKELY if kind != "send-buffer" and not view.knows("srtt_s") else 0.0
 
 

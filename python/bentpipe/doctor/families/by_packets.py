@@ -18,10 +18,12 @@ Some of it follows without weights:
   sends at once, it is not pacing either.
 - **PSH.** Linux sets it on the last of several segments that it sends at once, and on the last of what was
   written. A segment that leaves alone while more waits has none. So where half of the segments come alone,
-  each with PSH, it is not pacing. A sender that paces itself always has more to send: its segments are full,
-  and it sends as many each time, a millisecond of its rate or two segments if that is less
-  (`tcp_tso_autosize`). Where that holds it is not the application, unless that writes just so. Before Linux
-  6.10 each 64 kB that were written are sent by themselves, and their last part may be shorter.
+  each with PSH, it is not pacing. Nor is it a full send buffer of a dozen segments or more: a program may
+  write again when a third of it is free (`sk_stream_write_space`), and PSH ends each such part. A sender
+  that paces itself always has more to send: its segments are full, and it sends as many each time, a
+  millisecond of its rate or two segments if that is less (`tcp_tso_autosize`). Where that holds it is not
+  the application, unless that writes just so. Before Linux 6.10 each 64 kB that were written are sent by
+  themselves, and their last part may be shorter.
 """
 
 from collections.abc import Mapping
@@ -44,6 +46,8 @@ _PACED_SHORT = 0.1
 _BUFFER_IDLE = 0.25
 _SINGLES = 0.5
 _LEAST_PUSHES = 20
+_REFILLED_SEGMENTS = 12
+"""In flight: a third of it is more than three segments."""
 _EQUAL = 0.8
 _FEWER = 0.1
 _NEAR = 0.05
@@ -88,6 +92,8 @@ def _possible(view: View, where: Flags, by_chance: Mapping[str, float]) -> Mappi
         found["pacing"] = 0.0
     if _comes_singly(view, where):
         found["pacing"] = 0.0
+        if middle(view.flight, where) >= _REFILLED_SEGMENTS * view.mss:
+            found["send-buffer"] = 0.0
     elif _comes_as_paced(view, where):
         found["sender-application"] = 0.0
     if _is_unprompted(view, where):

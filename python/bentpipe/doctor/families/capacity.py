@@ -25,8 +25,6 @@ _AT_CAPACITY = 0.95
 _BLOATED_S = 0.03
 _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
-_SURELY_S = 0.02
-"""And the base round trip: BBR's packets wait so long where the path's rate has just fallen."""
 _EITHER_WAY = 0.8
 _AS_STEADY = 2.0
 _A_PROBE = 1
@@ -39,20 +37,19 @@ def capacity(view: View) -> list[Claim]:
     if view.capacity_bit_s is None:
         return []
     at_rate = view.total_bit_s >= _AT_CAPACITY * view.capacity_bit_s
+    if view.capacity_from == "probing":
+        at_rate |= at_its_rate(view)
     with np.errstate(invalid="ignore"):
         # Whoever has nothing more to send does not fill a path, whatever its rate.
         at_rate &= ~(view["notsent_bytes"] < view.mss)
     if view.capacity_from in ("losses", "overshoot") and view.sooner_s(view.capacity_bit_s) > 0:
         return []
-    if view.capacity_from == "probing":
-        at_rate |= at_its_rate(view) | (view.queue_s > max(view.base_rtt_s or 0.0, _SURELY_S))
     holds = view.standing | at_rate
     if not holds.any() or (not view.standing.any() and _drops_below(view)):
         return []
     wait_s = middle(view.queue_s, holds)
     agrees = np.abs(view.total_bit_s / view.capacity_bit_s - 1) <= 0.1
-    for places in view.even_stretches():
-        agrees[places] = True
+    agrees |= view.even
     certainty = share_of(agrees, holds, view.dt_s)
     way = ", on the way there or back" if _may_be_the_return(view) else ""
     if way:

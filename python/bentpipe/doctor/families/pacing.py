@@ -5,13 +5,13 @@ and the rate is within 10 % of the pacing rate. CUBIC and Reno are paced at 1.2 
 that, above what they reach.
 
 BBR's pacing rate is what it measured. BBR sends a quarter faster every eighth round trip and would have
-found more: its samples are `capacity`, and the rate is the path's (path_rate.py). Where its pacing rate
-never changes, a program bounds it.
+found more: its samples are `capacity`, and the rate is the path's (path_rate.py). Where its pacing rate, once
+reached, is never higher and mostly the same, a program bounds it.
 """
 
 import numpy as np
 
-from bentpipe.doctor.arrays import middle
+from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import rate
@@ -21,6 +21,7 @@ _NEAR = 0.1
 _SAME = 0.005
 _MOSTLY = 0.8
 _LEAST_ROUND_TRIPS = 16
+_LEAST_SAMPLES = 10
 _COUNTED_SEGMENTS = 2
 """A rate over a window is a count of segments, which is exact to two."""
 _LEAST_WINDOW_S = 0.2
@@ -62,14 +63,20 @@ def pacing(view: View) -> list[Claim]:
 
 def _is_bounded(view: View) -> bool:
     """Whether BBR's pacing rate is mostly the same and never higher, as its gains never leave it: a program
-    bounds it. BBR has to come to that rate first. From then on two of its cycles or more tell."""
-    sends = view.flight > 0
+    bounds it, in each connection. BBR has to come to that rate first. From then on sixteen round trips, two
+    of its cycles, tell."""
+    own = [view.connection == number for number in view.connections]
+    return bool(own) and all(_is_bounded_in(view, each & (view.flight > 0)) for each in own)
+
+
+def _is_bounded_in(view: View, sends: Flags) -> bool:
     paced_bit_s, time_s = view["pacing_rate_bit_s"][sends], view.time_s[sends]
     with np.errstate(invalid="ignore"):
         off = paced_bit_s / middle(paced_bit_s) - 1
         same, higher = np.abs(off) <= _SAME, off > _SAME
-    if not same.any() or higher[int(np.argmax(same)) :].any():
+    if not same.any() or not view.base_rtt_s:
         return False
     first = int(np.argmax(same))
-    lasts_s = float(time_s[-1] - time_s[first])
-    return lasts_s >= _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0) and bool(same[first:].mean() >= _MOSTLY)
+    long_enough = time_s[-1] - time_s[first] >= _LEAST_ROUND_TRIPS * view.base_rtt_s
+    enough = same[first:].size >= _LEAST_SAMPLES and long_enough
+    return bool(enough and not higher[first:].any() and same[first:].mean() >= _MOSTLY)

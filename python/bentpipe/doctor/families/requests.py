@@ -19,7 +19,7 @@ _LEAST_SHARE = 0.1
 _NEARLY_ALWAYS = 0.8
 _INITIAL_SEGMENTS = 10
 _SURELY_LESS = 0.75
-_LEAST_ASKED = 0.01
+_LEAST_ASKED, _LEAST_ASKED_AT_ALL = 0.01, 2e-4
 _LEAST_RTT_S = 0.005
 """A receiver knows round trips to a millisecond: shorter ones hide a queue."""
 _CERTAIN = 0.9
@@ -55,7 +55,8 @@ def waits_for_requests(view: View) -> tuple[Flags, int]:
 def _all_the_time(view: View, asked: Flags, came: Flags) -> tuple[Flags, int]:
     """The same where samples are further apart than the requests: the program asks in nearly all of them, and
     no more than an initial window comes in a round trip, of which a hundredth or more is asked for, or three
-    quarters of one at most. Hardly anything is lost or waits."""
+    quarters of one at most. Nothing is lost, or hardly anything in the second case,
+    and hardly anything waits."""
     base_s = view.base_rtt_s or 0.0
     flight = middle(view.total_bit_s, came) * base_s / 8
     ratio = view.most("asked_bytes") / max(view.most("delivered_bytes"), 1.0)
@@ -63,6 +64,8 @@ def _all_the_time(view: View, asked: Flags, came: Flags) -> tuple[Flags, int]:
     waits = share_of(view.standing | view.returning, came, view.dt_s)
     alone = waits <= 1 - _NEARLY_ALWAYS and base_s >= _LEAST_RTT_S
     calm = bool(view.unharmed.all())
+    if ratio < _LEAST_ASKED_AT_ALL:
+        return np.zeros(view.size, bool), 0
     if ratio < _LEAST_ASKED:
         most *= _SURELY_LESS
         calm = share_of(view.grown("out_of_order") <= 0, came, view.dt_s) >= _NEARLY_ALWAYS
