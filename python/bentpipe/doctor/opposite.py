@@ -39,7 +39,7 @@ _OTHER_WAY = {"up": "down", "down": "up"}
 
 
 @dataclass(frozen=True)
-class _Other:
+class _Seen:
     """What a transfer shows of its own way."""
 
     view: View
@@ -47,6 +47,8 @@ class _Other:
     """A queue stands there for half of the time or more."""
     waits: bool
     """Its packets wait for the base round trip or longer, for half of the time or more."""
+    pauses: bool
+    """Nothing of its payload arrives in a tenth of the time or more."""
     varies: float
     """By which share of the median its rate differs, from the first to the last tenth."""
 
@@ -54,22 +56,25 @@ class _Other:
 def with_acks_behind(views: Sequence[View]) -> list[View]:
     """The views of all transfers that one end saw. Those whose acknowledgements wait behind the payload of
     another have no queue of their own."""
-    others = [_other(each) for each in views] if len(views) > 1 else []
-    return [_behind(of, others) for of in views]
+    if len(views) < 2:
+        return list(views)
+    seen = [_seen(each) for each in views]
+    return [_behind(of, seen) for of in seen]
 
 
-def _other(view: View) -> _Other:
+def _seen(view: View) -> _Seen:
     if not view.size:
-        return _Other(view, fills=False, waits=False, varies=float(np.finfo(float).max))
+        return _Seen(view, fills=False, waits=False, pauses=False, varies=float(np.finfo(float).max))
     least_s = max(view.base_rtt_s or 0.0, _LEAST_UNSEEN_WAIT_S)
     waits = float((view.queue_s >= least_s).mean()) >= _MOSTLY
-    return _Other(view, float(_fills(view).mean()) >= _MOSTLY, waits, _varies(view))
+    return _Seen(view, float(_fills(view).mean()) >= _MOSTLY, waits, _pauses(view), _varies(view))
 
 
-def _behind(of: View, seen: Sequence[_Other]) -> View:
+def _behind(own: _Seen, seen: Sequence[_Seen]) -> View:
+    of = own.view
     if not of.size or not of.base_rtt_s or _is_full_itself(of):
         return of
-    others = [each.view for each in seen if _fills_the_way_back(each, of)]
+    others = [each.view for each in seen if _fills_the_way_back(each, own)]
     if not others:
         return of
     other = max(others, key=lambda each: middle(each.queue_s))
@@ -95,16 +100,16 @@ def _explains(wait_s: Floats, of: View, known: Flags) -> bool:
     return _AT_LEAST * others <= ours <= _EXPLAINED * others + _LEAST_WAIT_S
 
 
-def _fills_the_way_back(other: _Other, of: View) -> bool:
-    if not other.fills and not other.waits:
+def _fills_the_way_back(other: _Seen, of: _Seen) -> bool:
+    steadier = other.waits and of.pauses and other.varies <= _HALF * of.varies
+    if not other.fills and not steadier:
         return False
-    its, own = other.view.evidence, of.evidence
+    its, own = other.view.evidence, of.view.evidence
     together_s = min(own.end_s, its.end_s) - max(own.start_s, its.start_s)
     return (
         _goes_the_other_way(its, own)
         and its.of_packets == own.of_packets
         and together_s >= _LEAST_TOGETHER * own.duration_s
-        and (other.fills or (_pauses(of) and other.varies <= _HALF * _varies(of)))
     )
 
 
@@ -125,7 +130,6 @@ def _varies(of: View) -> float:
 
 
 def _pauses(of: View) -> bool:
-    """Whether nothing of its payload arrives in a tenth of the time or more."""
     own = of.connection == of.connections[0]
     came = of.grown("arrived_bytes") + of.grown("delivered_bytes") + of.grown("out_of_order")
     return share_of(came <= 0, own & (of.total_bit_s > 0), of.dt_s) >= _OFTEN
