@@ -98,8 +98,8 @@ def _of_one_rate(rates: Floats) -> bool:
 def even_stretches(
     time_s: Floats, rate: Floats, connection: Places, window_s: float, least_bit_s: float
 ) -> list[Places]:
-    """The samples of each stretch in which a rate over windows is the same to 1 % for four windows or more.
-    `least_bit_s`: what a window's count is exact to."""
+    """The samples of each stretch in which a rate over windows is the same to 1 % for four windows or more,
+    and does not drift by more than twice that. `least_bit_s`: what a window's count is exact to."""
     found = []
     for number in np.unique(connection):
         own = np.flatnonzero(connection == number)
@@ -112,7 +112,9 @@ def even_stretches(
         )
         even &= least_bit_s <= _COUNTED * of
         for begin, end in stretches(even):
-            if at_s[end - 1] - at_s[begin] >= _EVEN_WINDOWS * window_s:
+            low, half, high = np.quantile(of[begin:end], (0.0, 0.5, 1.0))
+            stays = high - low <= 2 * max(_ONE_PERCENT * half, least_bit_s)
+            if stays and at_s[end - 1] - at_s[begin] >= _EVEN_WINDOWS * window_s:
                 found.append(own[begin:end])
     return found
 
