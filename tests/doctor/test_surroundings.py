@@ -238,6 +238,16 @@ def test_it_is_not_found_elsewhere(what: str) -> None:
     assert diagnosed(lab, seen_from).findings[0].kind == kind
 
 
+def test_after_an_outage_a_buffer_may_hold_more() -> None:
+    lab = {
+        "path": {"rtt": "9.675 ms", "rate": "259.558 Mbit/s", "outages": [["8 s", "6.68 s"]]},
+        "server": {"tcp_wmem": [4096, 16384, 52750]},
+        "duration": "20 s",
+        "seed": 60049,
+    }
+    assert {"outage", "send-buffer"} <= {each.kind for each in diagnosed(lab, "receiver").findings}
+
+
 def test_jitter_does_not_fill_a_path_for_bbr() -> None:
     lab = {
         "path": {

@@ -17,6 +17,7 @@ _FEW = 2
 _STANDS_OUT = 3.0
 _AFTER_ROUND_TRIPS = 3
 _AND_A_BIT = 1.01
+_ANOTHER_RATE = 1.3
 _REGAINED = 0.9
 _REGAINS_ROUND_TRIPS = 20
 _BEFORE_ROUND_TRIPS = 4
@@ -52,7 +53,8 @@ def standing_out(view: View) -> Flags:
 
 
 def without_outages(view: View) -> View:
-    """The transfer without what stands out, and without the round trips in which TCP gets over it."""
+    """The transfer without what stands out, and without the round trips in which TCP gets over it. If it goes
+    on at another rate, only the longer part is left: signs of both together are those of neither."""
     if view.connections.size != 1:
         return view
     silent = standing_out(view)
@@ -64,6 +66,8 @@ def without_outages(view: View) -> View:
     cut = silent.copy()
     for end_s in ends_s:
         cut |= (view.time_s >= end_s) & (view.time_s <= end_s + until_s)
+    if _differs_after(view, cut):
+        cut |= _shorter_part(view, cut)
     keep = ~cut
     columns = dict(view.columns)
     for name in _COUNTERS:
@@ -71,6 +75,22 @@ def without_outages(view: View) -> View:
         columns[name] = view.columns[name] - np.cumsum(np.where(cut, view.grown(name), 0.0))
     columns["time_s"] = view.time_s - np.cumsum(np.where(cut, view.dt_s, 0.0))
     return view.of(keep, columns)
+
+
+def _parts(view: View, cut: Flags) -> tuple[Flags, Flags]:
+    """What comes before the first sample that is cut out, and after the last."""
+    places, number = np.flatnonzero(cut), np.arange(view.size)
+    return number < places[0], number > places[-1]
+
+
+def _differs_after(view: View, cut: Flags) -> bool:
+    """Whether payload comes at another rate afterwards, as where a buffer holds more then."""
+    before, after = (middle(view.total_bit_s, part & (view.total_bit_s > 0)) for part in _parts(view, cut))
+    return bool(max(before, after) > _ANOTHER_RATE * min(before, after))
+
+
+def _shorter_part(view: View, cut: Flags) -> Flags:
+    return min(_parts(view, cut), key=lambda part: float(view.dt_s[part].sum()))
 
 
 def until_regained(of_sum: View, silent: Flags) -> Flags:
