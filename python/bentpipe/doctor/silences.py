@@ -53,8 +53,8 @@ def standing_out(view: View) -> Flags:
 
 
 def without_outages(view: View) -> View:
-    """The transfer without what stands out, and without the round trips in which TCP gets over it. If it goes
-    on at another rate, only the longer part is left: signs of both together are those of neither."""
+    """The transfer without what stands out, and without the round trips in which TCP gets over it. If to a
+    receiver it goes on at another rate, only the longer part is left: signs of both are those of neither."""
     if view.connections.size != 1:
         return view
     silent = standing_out(view)
@@ -66,7 +66,7 @@ def without_outages(view: View) -> View:
     cut = silent.copy()
     for end_s in ends_s:
         cut |= (view.time_s >= end_s) & (view.time_s <= end_s + until_s)
-    if _differs_after(view, cut):
+    if not view.at_sender and _differs_after(view, cut):
         cut |= _shorter_part(view, cut)
     keep = ~cut
     columns = dict(view.columns)
