@@ -365,7 +365,7 @@ def test_a_long_queue_is_not_said_to_leave_cwnd_below_the_bdp_by_itself() -> Non
     seen = episodes(found.view)
     for wait_s, ends in (
         (0.01, "below the BDP afterwards"),
-        (0.1, "One overflow of so long a queue leaves it above"),
+        (0.1, "a queue so long leaves it above after one overflow"),
     ):
         of = replace(seen, wait_s=np.full(seen.count, wait_s))
         claim = _short_queue(found.view, found.view.time_s > 0, of, 1.0)

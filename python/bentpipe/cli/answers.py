@@ -24,6 +24,9 @@ FAILED = 1
 WRONG = 2
 
 
+_WRONG_FILES = (PermissionError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
+
+
 @contextmanager
 def to_errors(command: str | None) -> Iterator[None]:
     """Handles the errors that a command raises."""
@@ -42,7 +45,9 @@ def to_errors(command: str | None) -> Iterator[None]:
         lost = (
             "; the run under way is discarded, those that were finished are kept" if command == "run" else ""
         )
-        fail(f"bentpipe: {place}{error.strerror or error}{lost}", FAILED)
+        # 1 says that `doctor --expect` does not hold.
+        status = WRONG if command == "doctor" and isinstance(error, _WRONG_FILES) else FAILED
+        fail(f"bentpipe: {place}{error.strerror or error}{lost}", status)
 
 
 @contextmanager

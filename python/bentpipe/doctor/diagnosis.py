@@ -215,7 +215,9 @@ def _diagnosed(
     if (carries and full_share >= _MOSTLY_FULL and not drops) or only_begins:
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
-    return Diagnosis(evidence, seen, (*found[:1], *beside, *found[1:]))
+    kinds = [each.kind for each in found]
+    place = kinds.index("capacity") + 1 if "capacity" in kinds else 1
+    return Diagnosis(evidence, seen, (*found[:place], *beside, *found[place:]))
 
 
 def _rank(of: Finding) -> tuple[float, float, float]:

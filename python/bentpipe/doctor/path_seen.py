@@ -296,8 +296,9 @@ def _queue(of: Diagnosis, rate: _Rate) -> tuple[float | None, Interval]:
 def _queue_that_stood(view: View) -> tuple[float | None, Interval]:
     if view.capacity_bit_s is None or not view.standing.any():
         return None, (None, None)
-    longest_s = float(np.nanmax(view.queue_s[view.standing]))
-    held = longest_s * view.capacity_bit_s / 8 * view.wire_scale
+    # Where the path's rate changes, packets wait longest while it is low.
+    served_bit_s = np.minimum(view.total_bit_s, view.capacity_bit_s)[view.standing]
+    held = float(np.nanmax(view.queue_s[view.standing] * served_bit_s)) / 8 * view.wire_scale
     overflowed = any(
         view.standing[max(int(place) - 2, 0) : int(place) + 3].any() for place in before_losses(view)
     )

@@ -47,7 +47,6 @@ _LEAST_OF_BASE = 0.1
 _EXCEEDED = 1.1
 _ONE_RATE = 0.15
 _AT_RATE = 0.95
-_USUALLY = 0.9
 _LEAST_STANDING = 0.1
 _LEAST_TIME = 0.05
 _LEAST_SAMPLES = 3
@@ -205,9 +204,10 @@ def path_rate_bit_s(rate: Floats, standing: Flags, calm: Flags, weights: Floats,
     if stands.sum() < _LEAST_SAMPLES:
         return None
     found = float(np.median(rate[stands]))
-    by_steps = float(weights[stands & even].sum()) >= _MOSTLY * float(weights[stands].sum())
-    most = float(np.quantile(rate[stands], _USUALLY)) if by_steps else found
-    beyond = (rate > _EXCEEDED * most) & ~standing
+    if float(weights[stands & even].sum()) >= _MOSTLY * float(weights[stands].sum()):
+        # The path's own rate changes, or a bucket let the first bytes pass faster.
+        return found
+    beyond = (rate > _EXCEEDED * found) & ~standing
     if float(weights[beyond].sum()) > _LEAST_TIME * float(weights[rate > 0].sum()):
         return None
     at_rate = rate >= _AT_RATE * found

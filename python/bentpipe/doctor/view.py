@@ -182,6 +182,12 @@ class View:
         return even_stretches(self.time_s, self.total_bit_s, self.connection, self.window_s, exact_bit_s)
 
     @property
+    def even_rates_bit_s(self) -> tuple[float, float]:
+        """The lowest and the highest rate of these stretches, each in its median; NaN without one."""
+        rates = [middle(self.total_bit_s[places]) for places in self.even_stretches]
+        return (min(rates), max(rates)) if rates else (float("nan"), float("nan"))
+
+    @property
     def even(self) -> Flags:
         """The samples of all these stretches."""
         found = np.zeros(self.size, bool)

@@ -105,7 +105,7 @@ def path_words(path: PathSeen) -> str:
     by = _RATE_BY.get(path.rate_from, "")
     parts = [
         "base RTT " + ("unknown" if path.rtt_s is None else duration(path.rtt_s)),
-        "rate " + ("unknown: it was never full" if path.rate_bit_s is None else rate(path.rate_bit_s)) + by,
+        "rate " + ("unknown: no queue showed it" if path.rate_bit_s is None else rate(path.rate_bit_s)) + by,
         "queue " + ("unknown" if path.queue_bytes is None else size(path.queue_bytes)),
         "loss " + ("unknown" if path.loss is None else percent(path.loss)),
     ]

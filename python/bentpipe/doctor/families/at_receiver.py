@@ -190,17 +190,23 @@ def _full_rather(view: View, kind: str) -> float:
 
 def full_by_arrivals(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     """The path was full, by how the payload arrived."""
-    most, usual = passed_bit_s(view), middle(view.total_bit_s, holds)
-    or_else = (
-        "" if view.knows("srtt_s") else "; without round trips, a sender that paces itself looks the same"
-    )
+    usual = middle(view.total_bit_s, holds)
+    most = max(passed_bit_s(view), usual)
+    low, high = view.even_rates_bit_s
+    if high >= _ANOTHER_RATE * low:
+        how = f"payload arrived at one rate for long and then at another, {rate(low)} to {rate(high)}"
+        most = max(most, high)
+    else:
+        most_words = f"hardly more than {rate(most)} in any short time"
+        how = f"{rate(usual)} of payload arrived in the median, and {most_words}"
+    if chance <= _LIKELY and not view.knows("srtt_s"):
+        how += "; without round trips, a sender that paces itself looks the same"
     wait_s = middle(view.queue_s, holds)
     return Claim(
         "capacity",
         holds,
         chance,
-        f"the path was full: {rate(usual)} of payload arrived in the median, and hardly more than "
-        f"{rate(most)} in any short time{or_else}",
+        f"the path was full: {how}",
         {
             "rate_mbit_s": known(most / 1e6, 3),
             "usual_mbit_s": known(usual / 1e6, 3),

@@ -25,6 +25,7 @@ _AT_CAPACITY = 0.95
 _BLOATED_S = 0.03
 _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
+_ANOTHER_RATE = 1.1
 _EITHER_WAY = 0.8
 _AS_STEADY = 2.0
 _A_PROBE = 1
@@ -54,7 +55,12 @@ def capacity(view: View) -> list[Claim]:
     way = ", on the way there or back" if _may_be_the_return(view) else ""
     if way:
         certainty = min(certainty, _EITHER_WAY)
-    full = f"the path was full{way}: it carried {rate(view.capacity_bit_s)} of payload whatever was in flight"
+    low, high = view.even_rates_bit_s
+    if high >= _ANOTHER_RATE * low:
+        carried = f"its rate changed, and it carried {rate(low)} to {rate(high)} of payload"
+    else:
+        carried = f"it carried {rate(view.capacity_bit_s)} of payload"
+    full = f"the path was full{way}: {carried} whatever was in flight"
     if view.capacity_from == "probing":
         certainty = min(certainty, _EITHER_WAY)
         full = (

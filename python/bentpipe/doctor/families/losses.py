@@ -324,7 +324,7 @@ def _short_queue(view: View, holds: Flags, found: Episodes, agrees: float) -> Cl
     after = (
         "and cwnd was below the BDP afterwards"
         if queue_bytes < _FILLED_OF_BDP * bdp
-        else "and cwnd was below the BDP. One overflow of so long a queue leaves it above"
+        else "and cwnd was below the BDP, though a queue so long leaves it above after one overflow"
     )
     return Claim(
         "short-queue",

@@ -167,12 +167,13 @@ def _loss_share(view: View, silence: Flags) -> float:
 def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
     after = view.time_s > view.time_s[np.flatnonzero(holds)[-1]]
     goes_on = bool((view.total_bit_s[after] > 0).any()) if after.any() else False
+    several = len(lengths) > 1
     return Claim(
         "outage",
         holds,
         1.0 if goes_on else 0.5,
-        f"nothing arrived for {duration(max(lengths))} while data were outstanding"
-        + (f", {plural(len(lengths), 'time')} in all" if len(lengths) > 1 else ""),
+        f"nothing arrived for {duration(max(lengths))}{' at most' if several else ''} while data were "
+        f"outstanding{f', {len(lengths)} times in all' if several else ''}",
         {"outages": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
         "N p^(n+k) < 0.05: loss at the share that is seen elsewhere would not last so long",
         "acknowledgements within the time, or as much loss elsewhere",
