@@ -61,7 +61,7 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
         },
     ),
     "BBR has probed for more in each step": ("capacity", "sender", IN_STEPS),
-    "a program or a buffer has one rate": ("capacity", "receiver", IN_STEPS),
+    "a receiver sees the steps of a path that BBR fills": ("capacity", "receiver", IN_STEPS),
     "waits are as long at any of the path's rates": (
         "capacity",
         "sender",

@@ -190,6 +190,11 @@ class Evidence:
                 raise ValueError(f"{name}: columns differ from the schema: {wrong}")
 
     @property
+    def lacks_timestamps(self) -> bool:
+        """Whether an end is known not to have offered them."""
+        return False in (self.sender_offered.timestamps, self.receiver_offered.timestamps)
+
+    @property
     def is_bbr(self) -> bool:
         """Whether the sender is known to use BBR."""
         return (self.congestion_control or "").startswith("bbr")

@@ -32,6 +32,8 @@ WINDOW_FREE_SEGMENTS = 3
 """A window with no more room than this is full: a sender waits until a burst fits."""
 UNSCALED_BYTES = 65_535
 """The largest window without the option of RFC 7323."""
+ANOTHER_RATE = 1.05
+"""From which ratio on two even rates of payload are different ones."""
 _COUNTED_SEGMENTS = 2
 """A count of segments in a window is exact to two."""
 REORDERS = 10

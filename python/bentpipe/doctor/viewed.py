@@ -76,11 +76,7 @@ def view(evidence: Evidence) -> View:
 def _lacks_stamps(evidence: Evidence) -> bool:
     """Whether a receiver's socket estimates round trips without time stamps. Then it keeps the shortest time
     that a window's payload took to come (`tcp_rcv_rtt_measure`, net/ipv4/tcp_input.c): no round trip."""
-    return (
-        evidence.seen_from == "receiver"
-        and not evidence.of_packets
-        and False in (evidence.sender_offered.timestamps, evidence.receiver_offered.timestamps)
-    )
+    return evidence.seen_from == "receiver" and not evidence.of_packets and evidence.lacks_timestamps
 
 
 def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:

@@ -3,9 +3,10 @@
 - **losses**: segments that arrive out of order show an episode. What dropped follows from the signs of all
   of them (drop_signs.py), as at a sender.
 - `capacity`: the arrivals' envelope (envelope_signs.py) shows a rate that bounds them in any time, also where
-  the receiver's estimate of the round trip shows no queue: BBR keeps one that is short.
-- `outage`: nothing came for a second and four round trips, and then it went on as before, once or
-  twice. More often it is the sender's application that pauses.
+  the receiver's estimate of the round trip shows no queue: BBR keeps one that is short. Or payload comes at
+  one rate for long and then at another.
+- `outage`: nothing came for a second and four round trips, once or twice. More often, or for less, it is the
+  sender's application that pauses, unless the sender then began anew or segments came late.
 - where nothing was lost, no queue stood and the window was open, the sender could have sent more: its
   application, its send buffer or its pacing (sender_from_afar.py).
 """
@@ -33,7 +34,7 @@ from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
 from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.silences import begins_anew, begins_with_a_hole, standing_out, until_regained
 from bentpipe.doctor.start_phase import rising
-from bentpipe.doctor.view import View
+from bentpipe.doctor.view import ANOTHER_RATE, View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
 _LEAST_S = 1.0
@@ -47,10 +48,8 @@ _UNLIKELY = 0.05
 _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
-_ALL_THE_TIME = 0.5
 _MOSTLY = 0.5
 _MOSTLY_EVEN = 0.6
-_ANOTHER_RATE = 1.05
 _SEVERAL_RATES = 0.8
 """Certainty: a program could send so, too."""
 
@@ -170,7 +169,7 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
 def _differ(view: View, values: Floats) -> bool:
     """Whether these differ from one stretch of an even rate to another."""
     of_each = [middle(values[places]) for places in view.even_stretches]
-    return max(of_each) >= _ANOTHER_RATE * min(of_each)
+    return max(of_each) >= ANOTHER_RATE * min(of_each)
 
 
 def _full_rather(view: View, kind: str) -> float:
@@ -193,7 +192,7 @@ def full_by_arrivals(view: View, holds: Flags, found: Episodes, chance: float) -
     usual = middle(view.total_bit_s, holds)
     most = max(passed_bit_s(view), usual)
     low, high = view.even_rates_bit_s
-    if high >= _ANOTHER_RATE * low:
+    if high >= ANOTHER_RATE * low:
         how = f"payload arrived at one rate for long and then at another, {rate(low)} to {rate(high)}"
         most = max(most, high)
     else:
@@ -259,7 +258,7 @@ def _random(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     share = found.count / max(segments, 1.0)
     late = _late_share(view)
     counted = f"{plural(found.count, 'loss event')}, in {percent(share)} of the segments, keep"
-    if late >= _ALL_THE_TIME:
+    if late >= _MOSTLY:
         # One event goes over into the next.
         counted = f"there was a hole in {percent(late)} of the samples, and losses keep"
     return Claim(

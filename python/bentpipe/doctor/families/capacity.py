@@ -18,14 +18,13 @@ from bentpipe.doctor.arrays import middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.path_rate import at_its_rate
-from bentpipe.doctor.view import View
+from bentpipe.doctor.view import ANOTHER_RATE, View
 from bentpipe.words.wording import duration, percent, rate
 
 _AT_CAPACITY = 0.95
 _BLOATED_S = 0.03
 _BLOATED_SHARE = 0.25
 _SEVERE_S = 0.2
-_ANOTHER_RATE = 1.1
 _EITHER_WAY = 0.8
 _AS_STEADY = 2.0
 _A_PROBE = 1
@@ -56,7 +55,7 @@ def capacity(view: View) -> list[Claim]:
     if way:
         certainty = min(certainty, _EITHER_WAY)
     low, high = view.even_rates_bit_s
-    if high >= _ANOTHER_RATE * low:
+    if high >= ANOTHER_RATE * low:
         carried = f"its rate changed, and it carried {rate(low)} to {rate(high)} of payload"
     else:
         carried = f"it carried {rate(view.capacity_bit_s)} of payload"

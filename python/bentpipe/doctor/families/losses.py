@@ -54,16 +54,14 @@ def losses(view: View) -> list[Claim]:
     if view.evidence.is_bbr:
         return _of_bbr(view, found, by_chance)
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
-    if view.reorders and likeliest in (_BY_FLIGHT if _has_stamps(view) else (*_BY_FLIGHT, "random-loss")):
+    if view.reorders and likeliest in (
+        (*_BY_FLIGHT, "random-loss") if view.evidence.lacks_timestamps else _BY_FLIGHT
+    ):
         # What is late varies the flight at losses, and the waits. Random loss does not teach a degree, but
         # may come beside it. Without time stamps TCP does not learn that it repeated segments in vain.
         likeliest, by_chance = "reordering", {**dict.fromkeys(by_chance, 0.0), "reordering": _LEARNT}
     # In a capture what was lost may not be what limits (by_packets.py).
     return [] if likeliest in (*SENDER_SIDE, FULL) else _by_cause(view, found, by_chance)
-
-
-def _has_stamps(view: View) -> bool:
-    return False not in (view.evidence.sender_offered.timestamps, view.evidence.receiver_offered.timestamps)
 
 
 def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:

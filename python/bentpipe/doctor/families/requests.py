@@ -55,8 +55,8 @@ def waits_for_requests(view: View) -> tuple[Flags, int]:
 def _all_the_time(view: View, asked: Flags, came: Flags) -> tuple[Flags, int]:
     """The same where samples are further apart than the requests: the program asks in nearly all of them, and
     no more than an initial window comes in a round trip, of which a hundredth or more is asked for, or three
-    quarters of one at most. Nothing is lost, or hardly anything in the second case,
-    and hardly anything waits."""
+    quarters of one at most. Nothing is lost, or hardly anything in the second case, and hardly anything
+    waits."""
     base_s = view.base_rtt_s or 0.0
     flight = middle(view.total_bit_s, came) * base_s / 8
     ratio = view.most("asked_bytes") / max(view.most("delivered_bytes"), 1.0)
