@@ -178,7 +178,7 @@ OTHERWISE: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
         "ack-path",
         "receiver",
         {
-            "path": {"rtt": "100 ms", "rate": "300 Mbit/s", "up": {"rate": "750 kbit/s"}},
+            "path": {"rtt": "15 ms", "rate": "300 Mbit/s", "up": {"rate": "1.5 Mbit/s"}},
             "host": {**LARGE, "congestion_control": "bbr3"},
             "duration": "15 s",
         },
