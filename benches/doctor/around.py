@@ -3,7 +3,8 @@
 On top of `wide` (wider.py) it draws other congestion controls, hosts without D-SACK, a smaller MTU, a way
 back that is slower, queues that drop early where the queue is no limit, and a call, keystrokes or echo
 requests beside the transfer. Paths that are full may have a rate that changes in steps, or a bucket that
-lets the first bytes pass faster.
+lets the first bytes pass faster. Some hosts have neither time stamps nor SACK, and packets that are late may
+follow others that are.
 """
 
 import random
@@ -21,6 +22,10 @@ _OFTEN_SLOWER_BACK = 0.4
 _OFTEN_BESIDE = 0.3
 _OFTEN_EARLY_DROPS = 0.15
 _OFTEN_VARIES = 0.5
+_OFTEN_CORRELATED = 0.4
+_OFTEN_WITHOUT_STAMPS = 0.12
+_OFTEN_WITHOUT_SACK = 0.4
+"""Of the hosts without time stamps."""
 _MTU = (1500, 1500, 1500, 1492, 1420, 1400)
 _BY_LOSS_CONTROLS = (
     "hybla",
@@ -70,9 +75,33 @@ def around(planted: Planted) -> Planted | None:
         varies = random_.choice((_in_steps, _with_a_bucket))(found.lab, random_)
         changes.append(lambda lab: _with_rate(lab, varies))
         found = replace(found, least_used=0.8)
+    changes += _older(found, random_)
     for change in changes:
         found = changed(found, change)
     return found
+
+
+def _older(planted: Planted, random_: random.Random) -> list[Callable[[dict[str, Any]], dict[str, Any]]]:
+    """Hosts without options of TCP where these are not the limit, and late packets in a row."""
+    changes: list[Callable[[dict[str, Any]], dict[str, Any]]] = []
+    options: dict[str, Any] = {}
+    if random_.random() < _OFTEN_WITHOUT_STAMPS:
+        options["timestamps"] = False
+        if planted.kind in (*_OWN_LIMIT, "reordering") and random_.random() < _OFTEN_WITHOUT_SACK:
+            options |= {"sack": False, "dsack": False}
+        changes.append(lambda lab: {**lab, "host": {**lab["host"], **options}})
+    correlation = random_.choice((0.25, 0.5))
+    if planted.kind == "reordering" and random_.random() < _OFTEN_CORRELATED:
+        changes.append(lambda lab: _correlated(lab, correlation))
+    return changes
+
+
+def _correlated(lab: dict[str, Any], correlation: float) -> dict[str, Any]:
+    def way(of: dict[str, Any]) -> dict[str, Any]:
+        return {**of, "jitter": {**of["jitter"], "correlation": correlation}} if "jitter" in of else of
+
+    path = {name: way(each) if isinstance(each, dict) else each for name, each in lab["path"].items()}
+    return {**lab, "path": way(path)}
 
 
 def _control(planted: Planted, random_: random.Random) -> list[Callable[[dict[str, Any]], dict[str, Any]]]:

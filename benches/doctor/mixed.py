@@ -19,7 +19,10 @@ def _outage_beside(kind: str) -> Callable[[Path, random.Random], Planted | None]
         length_s = random_.uniform(0.2, 0.35) * path.long_s
         outage = [f"{path.long_s * 0.4:.2f} s", f"{length_s:.2f} s"]
         lab = {**found.lab, "path": {**found.lab["path"], "outages": [outage]}}
-        return Planted(kind, lab, also="outage", most_used=0.8)
+        without = [found.lab]
+        if found.lifted is not None:
+            without.append({**found.lifted, "path": {**found.lifted["path"], "outages": [outage]}})
+        return Planted(kind, lab, also="outage", most_used=0.8, without_one=tuple(without))
 
     return draw
 
@@ -34,8 +37,15 @@ def _window_and_loss(path: Path, random_: random.Random) -> Planted | None:
         return None
     lab = path.lab(loss=round(share, 9))
     most = int(window * MSS / _WINDOW_OF_BUFFER)
-    lab["client"] = {"tcp_rmem": [4096, min(131072, most), most]}
-    return Planted("receiver-window", lab, also="random-loss", most_used=0.8)
+    client = {"tcp_rmem": [4096, min(131072, most), most]}
+    without = (lab, {**path.lab(), "client": client})
+    return Planted(
+        "receiver-window",
+        {**lab, "client": client},
+        also="random-loss",
+        most_used=0.8,
+        without_one=without,
+    )
 
 
 def _slow_start_and_window(path: Path, random_: random.Random) -> Planted | None:

@@ -17,6 +17,8 @@ HEADERS = 52
 """IPv4 and TCP with time stamps."""
 _CUBIC = 1.054
 _MOST_DRAWS = 10_000
+_LEAST_LATE = 5
+"""Packets within the spread of jitter that changes their order."""
 _FILLS_WITHIN = 0.15
 _LOSS_COSTS_BBR_S = 0.1
 """Round trip from which on losses are likely to cost BBR much."""
@@ -34,6 +36,8 @@ class Planted:
     most_used: float = 1.0
     lifted: dict[str, Any] | None = None
     """The same lab without the limit: what it uses more is what the limit costs. None: nothing to lift."""
+    without_one: tuple[dict[str, Any], ...] = ()
+    """Of several limits, the same lab without each of them: it has to carry a good part more."""
 
 
 @dataclass(frozen=True)
@@ -103,9 +107,9 @@ def draw(
         found = (kinds or KINDS)[kind](path, random_)
         if found is not None:
             found.lab["seed"] = seed + 1
-            return (
-                found if found.lifted is None else replace(found, lifted={**found.lifted, "seed": seed + 1})
-            )
+            lifted = found.lifted and {**found.lifted, "seed": seed + 1}
+            without_one = tuple({**each, "seed": seed + 1} for each in found.without_one)
+            return replace(found, lifted=lifted, without_one=without_one)
     raise ValueError(f"{kind}: none of {_MOST_DRAWS} paths of this range can have it")
 
 
@@ -319,6 +323,19 @@ def _bursty_loss(path: Path, random_: random.Random) -> Planted | None:
     return Planted("random-loss", lab, most_used=0.75, lifted=path.lab())
 
 
+def _late_loss(path: Path, random_: random.Random) -> Planted | None:
+    """Losses on a path that also changes the order of packets, which costs less."""
+    found = _random_loss(path, random_)
+    spread_s = _log(random_, 0.02, 0.15) * path.rtt_s
+    if found is None or spread_s * path.rate_bit_s / 8 < _LEAST_LATE * 1500:
+        return None
+    distribution = random_.choice(("uniform", "normal", "pareto"))
+    jitter = {"spread": f"{spread_s * 1e3:.3f} ms", "distribution": distribution, "reorder": True}
+    late = {"down": {"jitter": jitter}}
+    lab = path.lab(loss=found.lab["path"]["loss"], **late)
+    return Planted("random-loss", lab, most_used=0.75, lifted=path.lab(**late))
+
+
 def _bbr_loss(path: Path, random_: random.Random) -> Planted | None:
     """Losses that cost BBR a quarter and more: they break its start and end in timeouts."""
     if path.rtt_s < _LOSS_COSTS_BBR_S:
@@ -364,6 +381,7 @@ OTHERS: dict[str, Plan] = {
     "aqm-full": _aqm_full,
     "aqm-short": _aqm_short,
     "bursty-loss": _bursty_loss,
+    "late-loss": _late_loss,
     **BY_BBR,
 }
 """Labs with the same limits by other means."""

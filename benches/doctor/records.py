@@ -27,6 +27,7 @@ from bentpipe.doctor.evidence import Evidence, SeenFrom
 FOLDER = Path(__file__).resolve().parents[2] / "runs" / "doctor-set"
 FINEST_S = 0.01
 _LEAST_TIMEOUTS = 3
+_COSTS = 1.1
 
 
 @dataclass(frozen=True)
@@ -70,11 +71,14 @@ def kept(lab: dict[str, Any]) -> Kept:
 def has_its_limit(planted: Planted, run: Kept) -> bool:
     """Whether the run was limited by what was planted: its use of the path is in the kind's range, and the
     limit costs more than all else. What all else costs is what the lab without the limit leaves unused, by
-    `sim`: mostly slow start, in short transfers. Of `timeouts`, timers have to have run out."""
+    `sim`: mostly slow start, in short transfers. Of two limits, each has to cost a tenth. Of `timeouts`,
+    timers have to have run out."""
     used = run.used_share
     if not planted.least_used <= used <= planted.most_used:
         return False
     if planted.kind == "timeouts" and run.timeouts() < _LEAST_TIMEOUTS:
+        return False
+    if any(kept(each).used_share < _COSTS * used for each in planted.without_one):
         return False
     if planted.lifted is None:
         return True
