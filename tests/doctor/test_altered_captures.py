@@ -169,9 +169,9 @@ def test_a_step_of_the_captures_clock_is_no_outage(
     assert "the capture's clock jumped by" in text(found)
 
 
-def test_a_capture_without_its_whole_header_is_refused_as_an_empty_one_is(tmp_path: Path) -> None:
+def test_a_capture_without_its_whole_header_is_refused(tmp_path: Path) -> None:
     file = tmp_path / "cut.pcap"
-    for length in (0, 4, 23):
+    for length in (4, 23):
         file.write_bytes(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 96, 101)[:length])
         with pytest.raises(StoreError, match="head of a capture: expected whole"):
             read(file)

@@ -142,6 +142,12 @@ def test_a_capture_that_is_cut_off_is_used_up_to_there(
     assert "the file is cut off here" in seen.remarks[0]
 
 
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    (tmp_path / "none.pcapng").touch()
+    with pytest.raises(StoreError, match="the file is empty; expected a capture"):
+        read(tmp_path / "none.pcapng")
+
+
 def test_what_is_no_capture_is_refused_with_the_place(tmp_path: Path) -> None:
     other = tmp_path / "other.pcap"
     other.write_bytes(b"GIF89a and so on")

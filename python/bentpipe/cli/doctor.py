@@ -80,7 +80,10 @@ def doctor(
     ] = None,
     seen_from: Annotated[
         Literal["sender", "receiver"],
-        typer.Option("--seen-from", help="Use only the sockets of this end of the run."),
+        typer.Option(
+            "--seen-from",
+            help="Use only the sockets of this end of the run. A capture tells where it was taken.",
+        ),
     ] = "sender",
     lab: Annotated[
         Path | None,

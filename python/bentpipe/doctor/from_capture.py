@@ -70,6 +70,8 @@ def is_capture(source: str) -> bool:
 def read(file: Path, on_progress: Callable[[int], None] | None = None) -> CaptureSeen:
     """Raises `StoreError` if the file cannot be read, is no capture, or is damaged."""
     try:
+        if not file.stat().st_size:
+            raise StoreError(f"{file}: the file is empty; expected a capture, pcap or pcapng")
         reading = read_capture(file, on_progress)
     except (OSError, ValueError) as error:
         raise StoreError(f"{file}: {error}") from None
