@@ -50,6 +50,9 @@ _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
 _MOSTLY = 0.5
 _MOSTLY_EVEN = 0.6
+_JUST_BEFORE_S = 0.5
+_LESS_THAN_USUAL = 0.5
+_REPAIR_ROUND_TRIPS = 2
 _SEVERAL_RATES = 0.8
 """Certainty: a program could send so, too."""
 
@@ -69,16 +72,11 @@ def at_receiver(view: View) -> list[Claim]:
     elif found.count < _SOME:
         # What drops at a flight would drop as soon as the window is full again.
         lossy &= ~window_full
-    of_sum = whole(view)
-    quiet, lengths = _silences(of_sum)
-    if lengths and _alone(of_sum, by_chance, found.count, quiet):
-        silent = at_times_of(view, of_sum, quiet)
-        regains = at_times_of(view, of_sum, until_regained(of_sum, quiet))
-        claims.append(replace(_outage(view, silent, lengths), holds=silent | regains))
-        lossy &= ~(silent | regains)
-    elif lengths:
-        # Losses explain them, so they are part of what these cost.
-        lossy |= at_times_of(view, of_sum, quiet) & ~view.returning
+    silent, explained = _stalled(view, by_chance, found.count)
+    claims += silent
+    lossy |= explained
+    for each in silent:
+        lossy &= ~each.holds
     waiting, asked = waits_for_requests(view)
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
@@ -99,6 +97,23 @@ def at_receiver(view: View) -> list[Claim]:
     return claims
 
 
+def _stalled(view: View, by_chance: Mapping[str, float], losses: int) -> tuple[list[Claim], Flags]:
+    """What the silences are, and the samples of those that belong to what losses cost."""
+    of_sum = whole(view)
+    quiet, lengths = _silences(of_sum)
+    nothing = np.zeros(view.size, bool)
+    if not lengths:
+        return [], nothing
+    silent = at_times_of(view, of_sum, quiet)
+    if _alone(of_sum, by_chance, losses, quiet):
+        regains = at_times_of(view, of_sum, until_regained(of_sum, quiet))
+        return [replace(_outage(view, silent, lengths), holds=silent | regains)], nothing
+    explained = silent & ~view.returning
+    if _mostly_in_repair(of_sum, quiet):
+        return [_timed_out(explained, lengths)], nothing
+    return [], explained
+
+
 def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flags) -> bool:
     """Of all connections together: whether losses elsewhere do not explain the silences. Where they mostly
     end in timeouts they may: then they have to stand out, and so many timers in a row have to be unlikely.
@@ -109,6 +124,8 @@ def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flag
     timeouts are what limits, then losses are as frequent as PFTK's formula says for the rate at which the
     rest arrived.
     """
+    if _mostly_in_repair(view, silent):
+        return False
     if by_chance.get("timeouts", 0.0) < _LIKELY:
         return True
     if not standing_out(view).any():
@@ -118,6 +135,30 @@ def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flag
     lost = max(losses, segments * _loss_share(view, segments / active_s))
     share = min((lost + 2 * lost**0.5 + 1) / segments, 1.0)
     return bool(segments * share ** _timers(view, silent) < _UNLIKELY)
+
+
+def _mostly_in_repair(view: View, silent: Flags) -> bool:
+    """Whether less than usual came just before half of the silences or more, and late: then retransmissions
+    were lost, too. An outage begins at any time. One of which that is not known: it follows another so soon
+    that TCP still repairs what that lost."""
+    if not view.knows("segments_sent", "out_of_order"):
+        return False
+    repairs = until_regained(view, silent)
+    begins = [begin for begin, _ in stretches(silent) if not repairs[max(begin - 1, 0)]]
+    found = [_in_repair(view, begin, silent) for begin in begins]
+    return bool(found) and sum(found) >= _MOSTLY * len(found)
+
+
+def _in_repair(view: View, begin: int, silent: Flags) -> bool:
+    last = max(begin - 1, 0)
+    late_s = _JUST_BEFORE_S + _REPAIR_ROUND_TRIPS * (view.base_rtt_s or 0.0)
+    just_before = view.time_s[: last + 1] >= view.time_s[last] - late_s
+    late = bool((view.grown("out_of_order")[: last + 1][just_before] > 0).any())
+    window_s = view.window_s + float(view.dt_s[last])
+    came = np.nan_to_num(view["segments_sent"])
+    before = came[last] - np.interp(view.time_s[last] - window_s, view.time_s, came)
+    usual_s = middle(view.total_bit_s, (view.total_bit_s > 0) & ~silent) / 8 / view.mss
+    return late and bool(before < _LESS_THAN_USUAL * usual_s * window_s)
 
 
 def _timers(view: View, silent: Flags) -> int:
@@ -250,6 +291,19 @@ def _by_timeouts(view: View, of: Claim, found: Episodes) -> Claim:
         evidence={**of.evidence, "stalls": stalls},
         formula="stall >= RTT + 0.2 s (Linux's smallest timeout)",
         otherwise="losses that are repaired within a round trip",
+    )
+
+
+def _timed_out(holds: Flags, lengths: list[float]) -> Claim:
+    return Claim(
+        "timeouts",
+        holds,
+        _LIKELY,
+        f"nothing came for {duration(max(lengths))}{' at most' if len(lengths) > 1 else ''}, after segments "
+        "that came late: retransmissions were lost, so TCP waited for its timer",
+        {"stalls": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
+        "a timer that ran out doubles: 2^k - 1 times the first in all, for k of them in a row",
+        "a silence that begins while everything comes in order",
     )
 
 

@@ -4,13 +4,17 @@ A silence is a stretch of four round trips and a second, or more, and of twice t
 which something is outstanding and nothing is acknowledged, and the window is open. It is an `outage` if
 random loss would not explain it: with a share p of losses elsewhere, n segments in flight and then k timeouts
 in a row are lost N p^(n + k) times among N segments, which is less than 0.05. Several connections are silent
-at the same time, each of which would have lost its own. What TCP repairs right after an outage belongs to it,
-and so does the time until it carries as much as before. Any other silence, and what TCP repairs after a
-retransmission timeout, are `timeouts`.
+at the same time, each of which would have lost its own. If TCP was repairing already when one of them began,
+losses may come in runs: if E others have m segments in the median, so many are lost in a row
+E (1 - 1/m)^(n + k) times. What TCP repairs right after an outage belongs to it, and so does the time until it
+carries as much as before. Any other silence, and what TCP repairs after a retransmission timeout, are
+`timeouts`.
 
 The second tests: of an outage, that the path was as before after it; of timeouts, that the sender
 counted them.
 """
+
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -34,7 +38,20 @@ _SURELY_A_WINDOW = 10
 """Segments: with so few in flight, some may have been lost before the silence."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
+_LESS_THAN_USUAL = 0.5
 _DROP_ALWAYS = ("policer", "line-drops")
+
+
+@dataclass(frozen=True)
+class _Silence:
+    """Of all connections together."""
+
+    of_sum: Flags
+    """Its samples among those of the sum, and of the view."""
+    own: Flags
+    lost: float
+    """How many segments in a row, if it was losses."""
+    lasted_s: float
 
 
 def stalls(view: View) -> list[Claim]:
@@ -43,37 +60,56 @@ def stalls(view: View) -> list[Claim]:
     silent, runs = _silences(view)
     timeouts = np.nan_to_num(view["timeouts"])
     of_sum = whole(view)
-    together = view.connections.size
-    if together > 1:
+    if view.connections.size > 1:
         runs = _silences(of_sum)[1]
-    timers = np.nan_to_num(of_sum["timeouts"])
+    found = [_silence(view, of_sum, run) for run in runs]
+    # Where losses in a row silence a transfer once, they may do it again.
+    in_runs = any(_begins_in_repair(view, each.own) and _is_by_runs(view, each) for each in found)
     outage = np.zeros(view.size, bool)
+    lost_again = np.zeros(view.size, bool)
     lengths: list[float] = []
-    segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
-    for run in runs:
-        count = float(timers[run[-1]] - timers[max(run[0] - 1, 0)])
-        if view.evidence.of_packets and not view.sees_acks_return:
-            count = max(count, _timers(view, run))
-        holds = np.zeros(of_sum.size, bool)
-        holds[run] = True
-        silence = at_times_of(view, of_sum, holds)
-        lost = count + max(together, _in_the_air(of_sum, int(run[0])))
-        if segments * _loss_share(view, silence) ** lost < _UNLIKELY:
-            outage |= silence | _repaired_after(view, silence)
-            outage |= at_times_of(view, of_sum, until_regained(of_sum, holds))
-            lengths.append(float(of_sum.time_s[run[-1]] - of_sum.time_s[max(run[0] - 1, 0)]))
+    for each in found:
+        if in_runs and _is_by_runs(view, each):
+            lost_again |= each.own
+            continue
+        if _is_by_chance(view, each):
+            continue
+        outage |= each.own | _repaired_after(view, each.own)
+        outage |= at_times_of(view, of_sum, until_regained(of_sum, each.of_sum))
+        lengths.append(each.lasted_s)
     claims = []
     if outage.any():
         claims.append(_outage(view, outage, lengths))
     causes = drop_causes(view)
-    if causes and max(causes, key=lambda cause: causes[cause]) in _DROP_ALWAYS:
-        return claims  # Timeouts are what these do to small windows.
-    if acks_outlast_the_timer(view):
-        return claims
     rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
+    if causes and max(causes, key=lambda cause: causes[cause]) in _DROP_ALWAYS:
+        # Timeouts are what these do to small windows. They would let a retransmission pass that comes alone.
+        rest = lost_again
+    elif acks_outlast_the_timer(view):
+        return claims
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))
     return claims
+
+
+def _silence(view: View, of_sum: View, run: np.ndarray) -> _Silence:
+    timers = np.nan_to_num(of_sum["timeouts"])
+    count = float(timers[run[-1]] - timers[max(run[0] - 1, 0)])
+    if view.evidence.of_packets and not view.sees_acks_return:
+        count = max(count, _timers(view, run))
+    holds = np.zeros(of_sum.size, bool)
+    holds[run] = True
+    return _Silence(
+        holds,
+        at_times_of(view, of_sum, holds),
+        count + max(view.connections.size, _in_the_air(of_sum, int(run[0]))),
+        float(of_sum.time_s[run[-1]] - of_sum.time_s[max(run[0] - 1, 0)]),
+    )
+
+
+def _is_by_chance(view: View, of: _Silence) -> bool:
+    segments = float(np.nanmax(view["sent_bytes"], initial=0.0)) / view.mss
+    return bool(segments * _loss_share(view, of.own) ** of.lost >= _UNLIKELY)
 
 
 def _in_the_air(of: View, place: int) -> float:
@@ -162,6 +198,23 @@ def _loss_share(view: View, silence: Flags) -> float:
     lost = found.lost_segments[~own[found.places]]
     events = float(np.minimum(lost, _MOST_OF_AN_EPISODE).sum())
     return float(np.clip((events + 2 * events**0.5 + 1) / max(segments, 1.0), 1e-9, 1.0))
+
+
+def _begins_in_repair(view: View, silence: Flags) -> bool:
+    """Whether TCP was repairing losses when nothing more arrived, and most of a window was lost or had
+    arrived by then. An outage begins at any time, and all of a window is lost in it."""
+    first = np.flatnonzero(silence & ~np.insert(silence[:-1], 0, False))
+    usual = middle(view["in_flight_bytes"], (view.total_bit_s > 0) & ~silence)
+    few = np.nan_to_num(view["in_flight_bytes"][first]) < _LESS_THAN_USUAL * usual
+    return bool((view.recovering[np.maximum(first - 1, 0)] & few).all())
+
+
+def _is_by_runs(view: View, of: _Silence) -> bool:
+    """Whether so many losses in a row are likely if losses come in runs as long as the other episodes':
+    E q^(n+k) of E episodes, with q = 1 - 1/m for runs of m in the median."""
+    found = episodes(view)
+    runs = found.lost_segments[~of.own[found.places] & (found.lost_segments > 0)]
+    return bool(runs.size and runs.size * (1 - 1 / np.median(runs)) ** of.lost >= _UNLIKELY)
 
 
 def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
