@@ -1,23 +1,23 @@
-"""Weights of the signs of what drops, from the training half: `make train-doctor`.
+"""Trees by the signs of what drops, from the training half: `make train-doctor`.
 
-Multinomial logistic regression over the signs of drop_signs.py, arrival_signs.py and envelope_signs.py,
-their squares and their products with the context, with a penalty on the weights. It is fitted to runs of
-the training half's seeds only, with samples every 100 ms and every 10 or 30 ms, and to the first seconds of
-the same runs: to labs as they are drawn, to twice as many with other congestion controls, several
-connections and uploads among them, to half as many over two, four or eight connections (variants.py), to
-transfers of 6 s and more with all of these, to transfers whose limits have other means, by other hosts
-(wider.py), to some with other surroundings (around.py), to transfers of 6 s and more whose ACKs come in
-bunches, and to labs whose payload comes late now and then (jitter). Labs of OTHERS are among all of them.
-Half of the paced senders are paced by their socket's option.
+Gradient-boosted decision trees over the signs of drop_signs.py, arrival_signs.py and envelope_signs.py, by
+scikit-learn. They are fitted to runs of the training half's seeds only, with samples every 100 ms and every
+10 or 30 ms, and to the first seconds of the same runs: to labs as they are drawn, to twice as many with other
+congestion controls, several connections and uploads among them, to half as many over two, four or eight
+connections (variants.py), to transfers of 6 s and more with all of these, to transfers whose limits have
+other means, by other hosts (wider.py), to as many with other surroundings (around.py), to transfers of 6 s
+and more whose ACKs come in bunches, and to labs whose payload comes late now and then (jitter). Labs of
+OTHERS are among all of them. Half of the paced senders are paced by their socket's option.
+
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
-the weights for captures alone, from captures at both ends of labs as they are drawn, of as many transfers
-of 6 s and more, of as many of both with other congestion controls, several connections and uploads among
-them, of as many transfers of 6 s and more whose ACKs come in bunches, of as many with jitter, of as many of
-wider.py, and of half as many of around.py.
+the trees for captures alone, from captures at both ends, whole and their first seconds, of labs as they are
+drawn, of as many transfers of 6 s and more, of as many of both with other congestion controls, several
+connections and uploads among them, of as many transfers of 6 s and more whose ACKs come in bunches, of as
+many with jitter, of as many of wider.py, and of half as many of around.py.
 """
 
 import argparse
-import json
+import io
 import math
 import random
 from collections import Counter
@@ -26,27 +26,24 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from around import BY_WIDER
 from captured import can_be_captured, captured
 from planted import BY_BBR, KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Planted, Range, draw
 from records import has_its_limit, kept
+from sklearn.ensemble import HistGradientBoostingClassifier
 from variants import VARIANTS
 from wider import WIDE, WIDER
 
 from bentpipe.doctor import drop_causes
 from bentpipe.doctor.arrays import Floats
-from bentpipe.doctor.drop_causes import (
-    AT_RECEIVER,
-    CAUSES,
-    CONTEXT,
-    FULL,
-    Weights,
-    all_signs,
-)
+from bentpipe.doctor.boosted import Trees
+from bentpipe.doctor.drop_causes import AT_RECEIVER, CAUSES, FULL, all_signs
 from bentpipe.doctor.evidence import Evidence, SeenFrom
 from bentpipe.doctor.viewed import view
+from bentpipe.whole_file import write_whole
 
 _PLANTED = {
     "random-loss": "random-loss",
@@ -61,6 +58,7 @@ _PLANTED = {
     "aqm-full": "short-queue",
     "aqm-short": "short-queue",
     "bursty-loss": "random-loss",
+    "late-loss": "random-loss",
     "bbr-loss": "random-loss",
     "bbr-full": "short-queue",
     "send-buffer": "send-buffer",
@@ -81,10 +79,16 @@ _SEVERAL = ("sender of several", "receiver of several")
 _BBR = "sender of bbr"
 _SENDERS = (_ENDS[0], _SEVERAL[0], _BBR)
 _DRAWS = 8
-_PENALTY = 3e-4
-_STEPS = 600
+_ROUNDS = 150
+_PACE = 0.08
+_LEAVES = 15
+_LEAST_IN_A_LEAF = 15
+_PENALTY = 1.0
+_SIGNS_AT_A_NODE = 0.3
+"""The share of the signs among which each node chooses."""
+_NEVER = -20.0
+"""The score of a cause without a run."""
 _FOLDS = 3
-_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -106,7 +110,7 @@ SOURCES = (
     Source(50_000, "bunched", SHORT, 1.0),
     Source(30_000, "late", SMALLER, 1.0),
     Source(110_000, "wide", WIDE, 2.0),
-    Source(150_000, "around", WIDE, 1.0),
+    Source(150_000, "around", WIDE, 2.0),
 )
 CAPTURED = (
     Source(0, None, WHOLE, 1.0),
@@ -140,8 +144,7 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
         if not has_its_limit(changed, run):
             continue
         fine_s, coarse_s = _FINE_S[number % len(_FINE_S)], _COARSE_S
-        rtt_s = float(changed.lab["path"]["rtt"].split()[0]) / 1e3
-        cut_s = max(random.Random(seed).uniform(*_CUT_S), _CUT_ROUND_TRIPS * rtt_s)
+        cut_s = _cut_s(changed, seed)
         found = []
         for end in _ENDS:
             for every_s, until_s in ((fine_s, None), (coarse_s, None), (coarse_s, cut_s)):
@@ -161,6 +164,11 @@ def _ways(number: int, source: Source) -> Mapping[str, Plan]:
     """Every second time a program paces by its socket, as on real hosts."""
     paced = {"pacing": (REAL if number % 2 else KINDS)["pacing"]}
     return {**(WIDER if source.variant in BY_WIDER else KINDS), **paced, **OTHERS}
+
+
+def _cut_s(planted: Planted, seed: int) -> float:
+    rtt_s = float(planted.lab["path"]["rtt"].split()[0]) / 1e3
+    return max(random.Random(seed).uniform(*_CUT_S), _CUT_ROUND_TRIPS * rtt_s)
 
 
 def _has_samples(of: Evidence) -> bool:
@@ -187,35 +195,81 @@ def captured_seen(number: int, kind: str, source: Source) -> list[Seen]:
             continue
         if not has_its_limit(planted, kept(planted.lab)):
             continue
-        return [
-            row
-            for transfers in captured(planted.lab).values()
-            for each in map(view, transfers)
-            for row in _rows(kind, number, drop_causes.place(each), 0.01, all_signs(each))
-        ]
+        cut_s = _cut_s(planted, seed)
+        found = []
+        for transfers in captured(planted.lab).values():
+            for whole in filter(_has_samples, transfers):
+                for each in map(view, (whole, _begun(whole, cut_s))):
+                    found += _rows(kind, number, drop_causes.place(each), 0.01, all_signs(each))
+        return found
     return []
 
 
-def fitted(rows: list[Seen]) -> Weights:
+def fitted(rows: list[Seen]) -> Trees:
     causes = _causes(rows[0].end)
     names = sorted({name for each in rows for name in each.signs})
     values = np.array([[each.signs.get(name, np.nan) for name in names] for each in rows])
-    middle, spread = np.nanmean(values, axis=0), np.maximum(np.nanstd(values, axis=0), 10.0**-_DIGITS)
-    context = None if rows[0].end in _PACKETS else CONTEXT
-    weights = Weights(names, middle, spread, np.zeros((0, 0)), causes, context)
-    matrix = np.array([weights.terms(each.signs) for each in rows])
-    said = [_cause(each.kind, each.end) for each in rows]
-    target = np.eye(len(causes))[[causes.index(each) for each in said]]
-    counts = np.array([_HALF if each.kind in _COMMON else 1.0 for each in rows])
-    fit = _descended(matrix, target, counts / counts.sum())
+    counts = [_HALF if each.kind in _COMMON else 1.0 for each in rows]
+    fit = model()
+    said = [causes.index(_cause(each.kind, each.end)) for each in rows]
+    fit.fit(np.where(np.isfinite(values), values, np.nan), said, sample_weight=counts)
     kinds = {each.kind for each in rows}
-    fit[0] -= [_log_more_frequent(cause, rows[0].end, kinds) for cause in causes]
-    return Weights(names, middle, spread, fit, causes, context)
+    more = np.array([_log_more_frequent(cause, rows[0].end, kinds) for cause in causes])
+    return _trees(names, causes, fit, more)
+
+
+def model() -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(
+        max_iter=_ROUNDS,
+        learning_rate=_PACE,
+        max_leaf_nodes=_LEAVES,
+        min_samples_leaf=_LEAST_IN_A_LEAF,
+        l2_regularization=_PENALTY,
+        max_features=_SIGNS_AT_A_NODE,
+        early_stopping=False,
+        random_state=1,
+    )
+
+
+def _trees(names: list[str], causes: tuple[str, ...], fit: Any, more: Floats) -> Trees:
+    """What scikit-learn fitted, in one row of nodes. `more`: less of each cause's score."""
+    trees = [
+        (cause, tree.nodes)
+        for each in fit._predictors
+        for cause, tree in zip(fit.classes_, each, strict=True)
+    ]
+    score = np.full(len(causes), _NEVER)
+    score[fit.classes_] = np.ravel(fit._baseline_prediction)
+    begins = np.cumsum([0, *(len(nodes) for _, nodes in trees)])[:-1]
+    nodes = np.concatenate([nodes for _, nodes in trees])
+    first = np.concatenate([np.full(len(of), begin) for (_, of), begin in zip(trees, begins, strict=True)])
+    leaf, own = nodes["is_leaf"] > 0, np.arange(len(nodes))
+    left, right = (np.where(leaf, own, first + nodes[name]) for name in ("left", "right"))
+    return Trees(
+        names=names,
+        causes=causes,
+        score=score - more,
+        root=begins,
+        cause=np.array([cause for cause, _ in trees]),
+        depth=int(nodes["depth"].max()),
+        sign=np.where(leaf, 0, nodes["feature_idx"]).astype(np.uint8),
+        most=_no_less(np.where(leaf, 0.0, nodes["num_threshold"])),
+        left_unknown=nodes["missing_go_to_left"] > 0,
+        left=left.astype(np.int32),
+        right=right.astype(np.int32),
+        value=np.where(leaf, nodes["value"], 0.0).astype(np.float32),
+    )
+
+
+def _no_less(thresholds: Floats) -> Any:
+    """In half the bytes. A threshold may be a sign's own value, which has to stay on its side."""
+    nearest = thresholds.astype(np.float32)
+    return np.where(nearest < thresholds, np.nextafter(nearest, np.float32(np.inf)), nearest)
 
 
 def _log_more_frequent(cause: str, end: str, kinds: set[str]) -> float:
-    """By how much more frequent the labs of OTHERS make a cause among those that it was fitted to. The term
-    that all runs have is less by the logarithm of that. `kinds`: of the runs."""
+    """By how much more frequent the labs of OTHERS make a cause among those that it was fitted to, as a
+    logarithm. `kinds`: of the runs."""
 
     def often(kinds: Iterable[str]) -> float:
         own = (kind for kind in kinds if _cause(kind, end) == cause)
@@ -233,38 +287,22 @@ def _cause(kind: str, end: str) -> str:
     return FULL if kind in _FULL and end not in _SENDERS else _PLANTED[kind]
 
 
-def _descended(matrix: Floats, target: Floats, counts: Floats) -> Floats:
-    """By Nesterov's accelerated gradient."""
-    penalty = np.full((matrix.shape[1], 1), _PENALTY)
-    penalty[0] = 0.0
-    steepest = np.linalg.norm(matrix * np.sqrt(counts)[:, None], 2) ** 2 / 4 + _PENALTY
-    now = ahead = np.zeros((matrix.shape[1], target.shape[1]))
-    pace = 1.0
-    for _ in range(_STEPS):
-        wrong = (drop_causes.chances(matrix @ ahead) - target) * counts[:, None]
-        after = ahead - (matrix.T @ wrong + penalty * ahead) / steepest
-        faster = (1 + (1 + 4 * pace * pace) ** 0.5) / 2
-        ahead = after + (pace - 1) / faster * (after - now)
-        now, pace = after, faster
-    return np.asarray(now)
-
-
 def left_out(rows: list[Seen]) -> str:
     """How often a fit without a third of the runs is right of these."""
     right: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for fold in range(_FOLDS):
-        weights = fitted([each for each in rows if each.number % _FOLDS != fold])
+        trees = fitted([each for each in rows if each.number % _FOLDS != fold])
         for each in rows:
             if each.number % _FOLDS == fold:
-                chances = weights.of(each.signs)
+                chances = trees.of(each.signs)
                 said = max(chances, key=lambda cause: chances[cause])
                 (right if said == _cause(each.kind, each.end) else wrong)[each.kind] += 1
     return ", ".join(f"{kind} {right[kind] / max(right[kind] + wrong[kind], 1):.0%}" for kind in _PLANTED)
 
 
 def _of_end(rows: list[Seen], end: str) -> list[Seen]:
-    """The runs to which the weights of that end are fitted. Those of a sender have BBR's among them, but for
+    """The runs to which the trees of that end are fitted. Those of a sender have BBR's among them, but for
     its labs with random loss, which only BBR fills. Those of BBR have all."""
     if end not in _SENDERS:
         return [each for each in rows if each.end == end]
@@ -279,7 +317,7 @@ def _of_end(rows: list[Seen], end: str) -> list[Seen]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=100, help="of each kind as they are drawn")
-    parser.add_argument("--captures", action="store_true", help="the weights for captures alone")
+    parser.add_argument("--captures", action="store_true", help="the trees for captures alone")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--left-out", action="store_true", help="judge three fits by what each left out")
     asked = parser.parse_args()
@@ -296,14 +334,17 @@ def main() -> None:
             for one, count in ones:
                 for each in pool.map(one, range(count), chunksize=4):
                     rows += each
-    file = Path(drop_causes.__file__).with_name("drop_weights.json")
-    found = json.loads(file.read_text())
+    file = Path(drop_causes.__file__).with_name(drop_causes.FILE)
+    with np.load(file, allow_pickle=False) as kept:
+        arrays = dict(kept)
     for end in _PACKETS if asked.captures else (*_ENDS, _BBR, *_SEVERAL):
         own = _of_end(rows, end)
-        found[end] = fitted(own).as_json(_DIGITS)
+        arrays |= fitted(own).as_arrays(end)
         judged = f", each judged by the others: {left_out(own)}" if asked.left_out else ""
         print(f"{end}, {len(own)} runs and intervals{judged}", flush=True)
-    file.write_text(json.dumps(found, separators=(",", ":")) + "\n")
+    packed = io.BytesIO()
+    np.savez_compressed(packed, **arrays)
+    write_whole(file, packed.getvalue())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,6 @@ import pytest
 import bentpipe
 from bentpipe.doctor import from_run
 from bentpipe.doctor.diagnosis import diagnose
-from bentpipe.doctor.drop_causes import Weights
 from bentpipe.doctor.envelope_signs import envelope_signs
 from bentpipe.doctor.evidence import Evidence, samples
 from bentpipe.doctor.several import whole
@@ -98,16 +97,6 @@ def test_of_several_connections_the_sum_has_the_rate_that_each_alone_does_not_ha
 
 def test_nothing_is_said_of_a_few_segments() -> None:
     assert envelope_signs(at_receiver(np.minimum(EVENLY, 4))) == {}
-
-
-def test_products_are_those_with_the_context_where_there_is_one() -> None:
-    of = {"names": ["a", "b", "c"], "middle": np.zeros(3), "spread": np.ones(3), "weights": np.zeros((0, 0))}
-    found = {"a": 2.0, "b": 3.0, "c": 0.5}
-    every = Weights(**of, causes=["x"]).terms(found)
-    told = Weights(**of, causes=["x"], context=["b"]).terms(found)
-    assert every[-3:].tolist() == [6.0, 1.0, 1.5]
-    assert told[-2:].tolist() == [6.0, 1.5]
-    assert told.size == every.size - 1
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from test_findings import BULK, diagnosed
 
+from bentpipe.doctor.arrays import whole_round_trips
 from bentpipe.doctor.cures import cures
 from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.evidence import SeenFrom
@@ -193,11 +196,6 @@ RULES: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "seed": 60001,
         },
     ),
-    "flights of single moments are no queue without a round trip that grows": (
-        "short-queue",
-        "sender",
-        {"path": {"rtt": "5.6 ms", "rate": "580 Mbit/s", "queue": "40 kB"}, "host": LARGE},
-    ),
     "what is dropped bounds the rate that a queue shows": (
         "line-drops",
         "sender",
@@ -370,3 +368,27 @@ def test_a_long_queue_is_not_said_to_leave_cwnd_below_the_bdp_by_itself() -> Non
         of = replace(seen, wait_s=np.full(seen.count, wait_s))
         claim = _short_queue(found.view, found.view.time_s > 0, of, 1.0)
         assert claim.because.endswith(ends)
+
+
+@given(
+    base_s=st.floats(1e-5, 3.0),
+    spacing_s=st.sampled_from((0.01, 0.02, 0.1, 1.0)),
+    least_s=st.floats(0.01, 4.0),
+)
+def test_a_window_is_of_whole_round_trips_and_not_much_longer_than_asked(
+    base_s: float, spacing_s: float, least_s: float
+) -> None:
+    found = whole_round_trips(base_s, spacing_s, least_s)
+    assert found / base_s == pytest.approx(round(found / base_s))
+    assert found >= min(least_s - spacing_s, base_s) - base_s / 2
+    assert found <= 2 * least_s + 5 * spacing_s + base_s
+
+
+@pytest.mark.parametrize(("base_s", "window_s"), [(0.05, 0.2), (0.12, 0.36), (0.15, 0.3), (0.6, 0.6)])
+def test_a_window_is_nearly_of_whole_samples(base_s: float, window_s: float) -> None:
+    assert whole_round_trips(base_s, 0.1, max(base_s, 0.2)) == pytest.approx(window_s)
+
+
+def test_flights_of_single_moments_are_no_queue_without_a_round_trip_that_grows() -> None:
+    path = {"rtt": "5.6 ms", "rate": "580 Mbit/s", "queue": "40 kB"}
+    assert diagnosed({"path": path, "host": LARGE}).findings[0].kind != "capacity"

@@ -238,6 +238,41 @@ def test_it_is_not_found_elsewhere(what: str) -> None:
     assert diagnosed(lab, seen_from).findings[0].kind == kind
 
 
+@pytest.mark.parametrize("rtt_ms", [130, 150])
+def test_samples_that_are_no_part_of_a_round_trip_do_not_hide_a_full_window(rtt_ms: int) -> None:
+    lab = {
+        "path": {"rtt": f"{rtt_ms} ms", "rate": "50 Mbit/s"},
+        "client": {"tcp_rmem": [4096, 131072, 200_000]},
+    }
+    first = diagnosed(lab, "receiver", sample_s=0.1).findings[0]
+    assert (first.kind, first.share > 0.9, first.certainty > 0.9) == ("receiver-window", True, True)
+
+
+LOST_IN_A_ROW = {
+    "path": {
+        "rtt": "70 ms",
+        "rate": "7 Mbit/s",
+        "queue": "2 bdp",
+        "down": {"loss": {"model": "gilbert-elliott", "p": 0.003, "r": 0.03, "bad": 0.9}},
+    },
+    "duration": "25 s",
+}
+
+
+@pytest.mark.parametrize(
+    ("seen_from", "seed"), [("sender", 3), ("sender", 8), ("receiver", 3), ("receiver", 7)]
+)
+def test_losses_in_a_row_that_silence_a_transfer_are_no_outage(seen_from: SeenFrom, seed: int) -> None:
+    assert diagnosed({**LOST_IN_A_ROW, "seed": seed}, seen_from).findings[0].kind == "timeouts"
+
+
+@pytest.mark.parametrize("seen_from", ["sender", "receiver"])
+def test_an_outage_that_begins_while_tcp_repairs_an_overflow_is_one(seen_from: SeenFrom) -> None:
+    outages = [["2.61 s", "0.9 s"], ["5.64 s", "0.9 s"]]
+    path = {"rtt": "189.8 ms", "rate": "4.928 Mbit/s", "queue": "108 packets", "outages": outages}
+    assert diagnosed({"path": path, "duration": "8.46 s"}, seen_from).findings[0].kind == "outage"
+
+
 def test_after_an_outage_a_buffer_may_hold_more() -> None:
     lab = {
         "path": {"rtt": "9.675 ms", "rate": "259.558 Mbit/s", "outages": [["8 s", "6.68 s"]]},

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
+_APART = 1 / 8
+_MORE_SAMPLES = 3
 
 
 def middle(values: Floats, where: Flags | None = None) -> float:
@@ -55,3 +57,13 @@ def since(events_s: Floats, at_s: Floats) -> Floats:
     order = np.sort(events_s)
     last = np.searchsorted(order, at_s, side="right") - 1
     return np.where(last >= 0, at_s - order[np.maximum(last, 0)], np.inf)
+
+
+def whole_round_trips(base_s: float, spacing_s: float, least_s: float) -> float:
+    """About `least_s`, in whole round trips, since a window's packets come in bursts; and nearly in whole
+    samples, since nothing is known of the time between two: within an eighth, if some more of them do it."""
+    fewest = max(round(least_s / spacing_s), 1)
+    samples = np.arange(fewest, 2 * fewest + _MORE_SAMPLES) * spacing_s
+    lengths = np.maximum(np.round(samples / base_s), 1) * base_s
+    fits = np.abs(lengths - samples) <= _APART * lengths
+    return float(lengths[np.argmax(fits)])

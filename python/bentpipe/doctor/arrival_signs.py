@@ -18,7 +18,6 @@ _EXACT_SEGMENTS = 2.0
 _BURST_S = 0.001
 _INITIAL_SEGMENTS = 10
 _LEAST_SAMPLES = 8
-_LEAST_S = 0.2
 _MOST_WINDOWS = 1e5
 _NEAR = 0.03
 _SETTLED_SHARE = 0.25
@@ -32,7 +31,7 @@ def arrival_signs(view: View) -> dict[str, float]:
         return {}
     base_s = max(view.base_rtt_s or 0.0, 1e-4)
     # Times in a file may be years apart.
-    window_s = max(base_s, _LEAST_S, float(time_s[-1] - time_s[0]) / _MOST_WINDOWS)
+    window_s = max(view.window_s, float(time_s[-1] - time_s[0]) / _MOST_WINDOWS)
     settled = time_s >= time_s[0] + _SETTLED_SHARE * (time_s[-1] - time_s[0])
     counts = _per_window(time_s, arrived, float(time_s[settled][0]), window_s)
     steps, took = np.diff(arrived[settled]), np.diff(time_s[settled])

@@ -1,26 +1,21 @@
 """How likely each cause of losses is, by their signs (drop_signs.py).
 
 No single sign decides: a policer's bucket may be as large as the path's BDP, and a line's packets may come
-in bunches. So the chances of the causes come from all signs together, by multinomial logistic regression:
-the chance of a cause is proportional to exp(its weights x the signs, their squares and their products with
-CONTEXT): what a sign says depends on how many round trips lie between two samples, on the round trip, and
-on how much is in flight. With captures all products count. The weights are fitted to labelled labs of the
-training half (benches/doctor/train.py). Of other transfers such chances claim too much. So they are
-tempered: raised to the power of 2/3, which fits best, by the likelihood, to labs with jitter, of 8 s, or of
-Reno. The causes count as equally frequent.
+in bunches. So the chances of the causes come from all signs together, by gradient-boosted trees (boosted.py):
+what a sign says depends on others, such as how many round trips lie between two samples, the round trip, and
+how much is in flight. The trees are fitted to labelled labs of the training half (benches/doctor/train.py).
+Of other transfers such chances claim too much. So they are tempered: raised to the power of 2/3. The causes
+count as equally frequent.
 """
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import io
 from functools import cache
 from importlib import resources
-from typing import Any
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.arrival_signs import arrival_signs
+from bentpipe.doctor.boosted import Trees, from_arrays
 from bentpipe.doctor.drop_signs import signs
 from bentpipe.doctor.envelope_signs import envelope_signs
 from bentpipe.doctor.packet_signs import packet_signs
@@ -36,58 +31,10 @@ FULL = "capacity"
 """A receiver and a capture infer from the same signs that the path was full: round trips may not show it."""
 AT_RECEIVER = (*CAUSES, *SENDER_SIDE, FULL)
 """And in a capture."""
-CONTEXT = ("coarse", "round_trip", "flight_segments")
+FILE = "drop_trees.npz"
 _TEMPERED = 2 / 3
 _KEEPS_ORDER = 3
 """The degree of reordering that Linux begins with."""
-_FARTHEST = 4.0
-"""A sign counts as no farther from its mean than so many standard deviations."""
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Of one end."""
-
-    names: Sequence[str]
-    middle: Floats
-    spread: Floats
-    weights: Floats
-    """A row per term, a column per cause."""
-    causes: Sequence[str]
-    context: Sequence[str] | None = None
-    """The signs whose products with all signs count. None: all products do."""
-
-    def terms(self, found: Mapping[str, float]) -> Floats:
-        """One, the signs, which of them are unknown, their squares and their products with the context."""
-        values = np.array([found.get(name, np.nan) for name in self.names])
-        unknown = ~np.isfinite(values)
-        scaled = np.where(unknown, 0.0, (values - self.middle) / self.spread)
-        scaled = np.clip(scaled, -_FARTHEST, _FARTHEST)
-        first, second = np.triu_indices(len(scaled), 1)
-        if self.context is not None:
-            told = np.array([name in self.context for name in self.names])
-            first, second = first[told[first] | told[second]], second[told[first] | told[second]]
-        squares = scaled**2 - ~unknown
-        return np.concatenate(([1.0], scaled, unknown, squares, scaled[first] * scaled[second]))
-
-    def of(self, found: Mapping[str, float]) -> dict[str, float]:
-        return dict(zip(self.causes, map(float, chances(self.terms(found) @ self.weights)), strict=True))
-
-    def as_json(self, digits: int) -> dict[str, Any]:
-        return {
-            "causes": list(self.causes),
-            "signs": list(self.names),
-            "context": None if self.context is None else list(self.context),
-            "middle": np.round(self.middle, digits).tolist(),
-            "spread": np.round(self.spread, digits).tolist(),
-            "weights": np.round(self.weights, digits).tolist(),
-        }
-
-
-def chances(scores: Floats) -> Floats:
-    """Of the last axis' scores: exp(score) over their sum."""
-    powers = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return np.asarray(powers / powers.sum(axis=-1, keepdims=True))
 
 
 def all_signs(view: View) -> dict[str, float]:
@@ -120,7 +67,7 @@ def drop_causes(view: View) -> dict[str, float]:
     found = all_signs(view)
     if not found:
         return {}
-    by_chance = _weights()[place(view)].of(found)
+    by_chance = _trees(place(view)).of(found)
     ruled_out = _ruled_out(view)
     left = {cause: 0.0 if cause in ruled_out else chance**_TEMPERED for cause, chance in by_chance.items()}
     whole = sum(left.values())
@@ -140,7 +87,7 @@ def _ruled_out(view: View) -> set[str]:
 
 
 def place(view: View) -> str:
-    """Which weights hold: where it was seen, and from what."""
+    """Which trees hold: where it was seen, and from what."""
     if view.evidence.of_packets:
         return "packets at receiver" if view.evidence.seen_from == "receiver" else "packets at sender"
     end = "sender" if view.at_sender else "receiver"
@@ -150,16 +97,7 @@ def place(view: View) -> str:
 
 
 @cache
-def _weights() -> dict[str, Weights]:
-    text = resources.files(__package__).joinpath("drop_weights.json").read_text(encoding="utf-8")
-    return {
-        end: Weights(
-            each["signs"],
-            np.array(each["middle"]),
-            np.array(each["spread"]),
-            np.array(each["weights"]),
-            each["causes"],
-            each.get("context"),
-        )
-        for end, each in json.loads(text).items()
-    }
+def _trees(end: str) -> Trees:
+    packed = resources.files(__package__).joinpath(FILE).read_bytes()
+    with np.load(io.BytesIO(packed), allow_pickle=False) as arrays:
+        return from_arrays(arrays, end)

@@ -21,7 +21,7 @@ How coarse the samples are, and how much is in flight, says which of these a sam
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, stretches
+from bentpipe.doctor.arrays import Flags, Floats, stretches, whole_round_trips
 from bentpipe.doctor.view import View, before_losses
 
 _LEAST_SAMPLES = 8
@@ -57,7 +57,7 @@ def envelope_signs(view: View) -> dict[str, float]:
         "coarse": float(np.log(max(spacing_s / base_s, 1 / 32))),
         "round_trip": float(np.log(base_s / 0.1)),
         "flight_segments": float(np.log(flight + 0.5)),
-        **_envelope(time_s, arrived, settled, usual, (spacing_s, max(base_s, spacing_s))),
+        **_envelope(time_s, arrived, settled, usual, (base_s, spacing_s)),
         **_begins(time_s[begins:] - begin_s, arrived[begins:], usual, max(base_s, spacing_s)),
         **_losses(view.of(own), arrived, max(base_s, spacing_s)),
         **_cycle(view.of(own), flight, base_s),
@@ -84,9 +84,13 @@ def _per_s(time_s: Floats, arrived: Floats, settled: Flags, over_s: float) -> Fl
 def _envelope(
     time_s: Floats, arrived: Floats, settled: Flags, usual: float, widths_s: tuple[float, float]
 ) -> dict[str, float]:
-    spacing_s, round_trip_s = widths_s
+    base_s, spacing_s = widths_s
+    round_trip_s = max(base_s, spacing_s)
     fine = _per_s(time_s, arrived, settled, spacing_s)
-    by_width = [_per_s(time_s, arrived, settled, count * round_trip_s) for count in _ROUND_TRIPS]
+    by_width = [
+        _per_s(time_s, arrived, settled, whole_round_trips(base_s, spacing_s, count * round_trip_s))
+        for count in _ROUND_TRIPS
+    ]
     most = [float(np.quantile(each, _MOST)) if each.size else np.nan for each in (fine, *by_width)]
     least = [float(np.quantile(each, 1 - _MOST)) if each.size else np.nan for each in by_width]
     found = {

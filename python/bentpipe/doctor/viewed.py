@@ -5,7 +5,17 @@ from dataclasses import replace
 import numpy as np
 import polars as pl
 
-from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle, stretches, summed
+from bentpipe.doctor.arrays import (
+    Flags,
+    Floats,
+    Places,
+    grown,
+    known_at_all,
+    middle,
+    stretches,
+    summed,
+    whole_round_trips,
+)
 from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.path_rate import at_its_rate, capacity_of, probes
 from bentpipe.doctor.saturation import standing_queue
@@ -100,9 +110,8 @@ def _rates(
     counted = np.where(np.isfinite(arrived), arrived, columns["delivered_bytes"])
     spacing = float(np.median(np.diff(np.unique(time_s)))) if time_s.size > 2 else 0.1
     # Whole round trips: within one, a window's packets come in bursts.
-    window_s = max(base_s or 0.0, LEAST_WINDOW_S, 2 * spacing)
-    if base_s and base_s < window_s:
-        window_s = max(round(window_s / base_s), 1) * base_s
+    least_s = max(LEAST_WINDOW_S, 2 * spacing)
+    window_s = whole_round_trips(base_s, spacing, least_s) if base_s else least_s
     rate = np.zeros_like(time_s)
     total = np.zeros_like(time_s)
     for each in np.unique(connection):

@@ -26,7 +26,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.families.no_sack import waits_for_holes
-from bentpipe.doctor.view import LEAST_WINDOW_S, UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
+from bentpipe.doctor.view import UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
 from bentpipe.words.wording import duration, rate, size
 
 _LITTLE = 0.85
@@ -103,7 +103,7 @@ def _came_bit_s(view: View) -> Floats:
     """The rate at which payload came. What waited behind a hole is delivered at once, but did not come so."""
     if not view.knows("segments_sent") or not view.connections.size:
         return view.rate_bit_s
-    window_s = max(view.base_rtt_s or 0.0, LEAST_WINDOW_S)
+    window_s = view.window_s
     came = np.full(view.size, np.inf)
     for number in view.connections:
         own = view.connection == number

@@ -1,0 +1,84 @@
+"""Boosted trees: chances as those of the library that fits them."""
+
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bentpipe.doctor.boosted import Trees, from_arrays
+from bentpipe.doctor.drop_causes import AT_RECEIVER, CAUSES, _trees
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "benches" / "doctor"))
+import train
+
+ENDS = {
+    **dict.fromkeys(("sender", "sender of several", "sender of bbr"), CAUSES),
+    **dict.fromkeys(("receiver", "receiver of several"), AT_RECEIVER),
+    **dict.fromkeys(("packets at sender", "packets at receiver"), AT_RECEIVER),
+}
+STUMP = Trees(
+    names=["a", "b"],
+    causes=["one", "other"],
+    score=np.array([0.0, np.log(3)]),
+    root=np.array([0]),
+    cause=np.array([1]),
+    depth=1,
+    sign=np.array([1, 0, 0]),
+    most=np.array([2.0, 0.0, 0.0]),
+    left_unknown=np.array([True, False, False]),
+    left=np.array([1, 1, 2]),
+    right=np.array([2, 1, 2]),
+    value=np.array([0.0, -np.log(3), np.log(3)]),
+)
+"""If b is at most 2 or not known, both causes are equally likely. Else the other one is, nine to one."""
+
+
+@pytest.mark.parametrize(
+    ("signs", "chance"),
+    [
+        ({"b": 2.0}, 0.5),
+        ({"b": 2.1}, 0.9),
+        ({"a": 5.0}, 0.5),
+        ({"b": float("nan")}, 0.5),
+        ({"b": float("inf")}, 0.5),
+    ],
+)
+def test_a_tree_asks_for_one_sign_and_knows_a_side_for_an_unknown_one(
+    signs: dict[str, float], chance: float
+) -> None:
+    assert STUMP.of(signs)["other"] == pytest.approx(chance)
+
+
+def test_chances_are_those_of_the_library_that_fitted_the_trees() -> None:
+    random = np.random.default_rng(1)
+    rows = []
+    for number in range(300):
+        kind = ("random-loss", "short-queue", "policer")[number % 3]
+        values = random.normal((number % 3, 0.0), 1.0)
+        signs = {"a": float(values[0]), "b": float(values[1])}
+        if number % 7 == 0:
+            del signs["a"]
+        rows.append(train.Seen(kind, number, "sender", 0.1, signs))
+    kept = from_arrays(train.fitted(rows).as_arrays("sender"), "sender")
+    table = np.array([[row.signs.get("a", np.nan), row.signs["b"]] for row in rows])
+    said = [CAUSES.index(row.kind) for row in rows]
+    expected = train.model().fit(table, said).predict_proba(table)
+    found = np.array([[kept.of(row.signs)[CAUSES[n]] for n in range(3)] for row in rows])
+    assert np.abs(found - expected).max() < 1e-5
+    assert kept.of(rows[0].signs)["reordering"] < 1e-6
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_every_end_has_trees_with_all_causes(end: str) -> None:
+    assert tuple(_trees(end).causes) == ENDS[end]
+
+
+@given(end=st.sampled_from(list(ENDS)), values=st.lists(st.floats(), min_size=1, max_size=80))
+def test_chances_of_any_signs_are_a_distribution(end: str, values: list[float]) -> None:
+    trees = _trees(end)
+    found = trees.of(dict(zip(trees.names, values, strict=False)))
+    assert sum(found.values()) == pytest.approx(1.0)
+    assert min(found.values()) >= 0.0
