@@ -203,7 +203,7 @@ check-captures: setup
 check-doctor-live: setup
 	@$(python) benches/doctor/live.py $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 
-# Fit the weights by which it tells what drops, to the training half (about 20 minutes, and as long for captures).
+# Fit the trees by which it tells what drops, to the training half (about 20 minutes, and as long for captures).
 train-doctor: setup
 	@$(python) benches/doctor/train.py $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 

@@ -1,6 +1,6 @@
 """The doctor on labs with known limits, in `sim`: `make check-doctor`.
 
-It prints the confusion matrix for each half of the seeds and each end. Rules and weights come from runs of
+It prints the confusion matrix for each half of the seeds and each end. Rules and trees come from runs of
 the training half; runs of the other half were only counted. A lab whose run did not have its planted limit
 (`has_its_limit` in records.py) is drawn again and not counted. `--mixtures` counts runs with two limits.
 `--captures` judges by captures at both ends instead of sockets, and leaves out paths that carry more than

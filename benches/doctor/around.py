@@ -3,8 +3,8 @@
 On top of `wide` (wider.py) it draws other congestion controls, hosts without D-SACK, a smaller MTU, a way
 back that is slower, queues that drop early where the queue is no limit, and a call, keystrokes or echo
 requests beside the transfer. Paths that are full may have a rate that changes in steps, or a bucket that
-lets the first bytes pass faster. Some hosts have neither time stamps nor SACK, and packets that are late may
-follow others that are.
+lets the first bytes pass faster. Some hosts have no time stamps, and of these some no SACK. Packets that are
+late may follow others that are.
 """
 
 import random

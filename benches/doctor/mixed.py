@@ -57,12 +57,11 @@ def _slow_start_and_window(path: Path, random_: random.Random) -> Planted | None
     size = int(window * random_.uniform(0.5, 2.0) * rounds)
     if path.rtt_s * rounds < 0.5:
         return None
-    lab = path.lab()
+    work = [{"name": "download", "kind": "http", "size": f"{size} B"}]
+    without = {**path.lab(), "workload": work, "until": "done"}
     most = int(window / _WINDOW_OF_BUFFER)
-    lab["client"] = {"tcp_rmem": [4096, min(131072, most), most]}
-    lab["workload"] = [{"name": "download", "kind": "http", "size": f"{size} B"}]
-    lab["until"] = "done"
-    return Planted("slow-start", lab, also="receiver-window", most_used=0.7)
+    lab = {**without, "client": {"tcp_rmem": [4096, min(131072, most), most]}}
+    return Planted("slow-start", lab, also="receiver-window", most_used=0.7, without_one=(without,))
 
 
 MIXTURES: dict[str, Callable[[Path, random.Random], Planted | None]] = {

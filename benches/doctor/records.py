@@ -71,8 +71,8 @@ def kept(lab: dict[str, Any]) -> Kept:
 def has_its_limit(planted: Planted, run: Kept) -> bool:
     """Whether the run was limited by what was planted: its use of the path is in the kind's range, and the
     limit costs more than all else. What all else costs is what the lab without the limit leaves unused, by
-    `sim`: mostly slow start, in short transfers. Of two limits, each has to cost a tenth. Of `timeouts`,
-    timers have to have run out."""
+    `sim`: mostly slow start, in short transfers. Of two limits, each that can be lifted has to cost a tenth.
+    Of `timeouts`, timers have to have run out."""
     used = run.used_share
     if not planted.least_used <= used <= planted.most_used:
         return False

@@ -1,4 +1,4 @@
-"""The labelled labs with something else about them than the labs that the weights come from.
+"""The labelled labs with something else about them than the labs that the trees come from.
 
 `make check-doctor ARGS="--as bbr"` asks whether findings hold there. No rule and no weight comes from these
 runs. A kind is left out where the variant takes its limit away: BBR is not limited by random loss.
@@ -25,9 +25,10 @@ _OTHER = {"client": "server", "server": "client", "down": "up", "up": "down"}
 
 
 def changed(planted: Planted, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Planted:
-    """The lab and the one without its limit, both changed alike."""
+    """The lab and those without a limit of it, all changed alike."""
     lifted = None if planted.lifted is None else change(planted.lifted)
-    return replace(planted, lab=change(planted.lab), lifted=lifted)
+    without_one = tuple(map(change, planted.without_one))
+    return replace(planted, lab=change(planted.lab), lifted=lifted, without_one=without_one)
 
 
 def _control(name: str, *lacks: str) -> Callable[[Planted], Planted | None]:

@@ -380,7 +380,7 @@ def test_a_window_is_of_whole_round_trips_and_not_much_longer_than_asked(
 ) -> None:
     found = whole_round_trips(base_s, spacing_s, least_s)
     assert found / base_s == pytest.approx(round(found / base_s))
-    assert found >= min(least_s - spacing_s, base_s) - base_s / 2
+    assert found >= least_s - spacing_s / 2 - base_s / 2 - 1e-9
     assert found <= 2 * least_s + 5 * spacing_s + base_s
 
 
@@ -391,4 +391,5 @@ def test_a_window_is_nearly_of_whole_samples(base_s: float, window_s: float) -> 
 
 def test_flights_of_single_moments_are_no_queue_without_a_round_trip_that_grows() -> None:
     path = {"rtt": "5.6 ms", "rate": "580 Mbit/s", "queue": "40 kB"}
-    assert diagnosed({"path": path, "host": LARGE}).findings[0].kind != "capacity"
+    first = diagnosed({"path": path, "host": LARGE}).findings[0]
+    assert first.kind in ("short-queue", "line-drops")

@@ -166,6 +166,6 @@ def test_bursts_that_are_farther_apart_than_a_round_trip_are_a_programs(
     burst: int, every_s: float, is_programs: bool
 ) -> None:
     first = diagnose(received(burst, every_s)).findings[0]
-    # Pauses tell it for sure. Without them it is what the weights say.
+    # Pauses tell it for sure. Without them it is what the trees say.
     assert ((first.kind, first.certainty) == ("sender-application", 1.0)) is is_programs
     assert first.kind in ("sender-application", "send-buffer", "pacing")

@@ -327,3 +327,35 @@ def test_acknowledgements_wait_behind_an_upload(what: str) -> None:
     first = download.findings[0]
     assert first.kind == "ack-path"
     assert "upload fills that way" in first.because
+
+
+@pytest.mark.parametrize("seen_from", ["sender", "receiver"])
+def test_samples_that_are_all_of_one_time_tell_nothing(seen_from: SeenFrom) -> None:
+    lab = bentpipe.Lab(
+        path={"rtt": "20 ms", "rate": "10 Mbit/s"},
+        duration="1.5 s",
+        workload=[{**BULK, "streams": 4}],
+    )
+    run = bentpipe.simulate(lab, sample_s=1.0)
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    found = diagnose_all(from_run.transfers(run.record, tables, seen_from))
+    assert {each.findings[0].kind for each in found} == {"unknown"}
+
+
+def test_an_outage_is_one_although_its_timer_runs_out_within_a_sample() -> None:
+    outages = [["8.5 s", "4 s"], ["20.7 s", "4 s"]]
+    lab = {"path": {"rtt": "40 ms", "rate": "20 Mbit/s", "outages": outages}, "duration": "30 s"}
+    kinds = {each.kind for each in diagnosed(lab, sample_s=0.5).findings if each.share > 0.2}
+    assert "outage" in kinds
+    assert "timeouts" not in kinds
+
+
+def test_an_overflow_is_no_run_of_losses_that_explains_lost_windows() -> None:
+    path = {
+        "rtt": "300 ms",
+        "rate": "5 Mbit/s",
+        "queue": "2 bdp",
+        "loss": 0.003,
+        "outages": [["3.34 s", "2.28 s"], ["6.55 s", "1.79 s"]],
+    }
+    assert diagnosed({"path": path, "duration": "9 s", "seed": 101}).findings[0].kind == "outage"

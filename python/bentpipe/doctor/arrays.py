@@ -8,6 +8,7 @@ Flags = NDArray[np.bool_]
 Places = NDArray[np.int64]
 _APART = 1 / 8
 _MORE_SAMPLES = 3
+_MOST_SAMPLES = 1000
 
 
 def middle(values: Floats, where: Flags | None = None) -> float:
@@ -60,8 +61,10 @@ def since(events_s: Floats, at_s: Floats) -> Floats:
 
 
 def whole_round_trips(base_s: float, spacing_s: float, least_s: float) -> float:
-    """About `least_s`, in whole round trips, since a window's packets come in bursts; and nearly in whole
-    samples, since nothing is known of the time between two: within an eighth, if some more of them do it."""
+    """About `least_s`, in whole round trips, since a window's packets come in bursts. It is the first of
+    these within an eighth of whole samples, since nothing is known of the time between two; if none of up to
+    twice `least_s` is, the shortest."""
+    spacing_s = max(spacing_s, least_s / _MOST_SAMPLES)
     fewest = max(round(least_s / spacing_s), 1)
     samples = np.arange(fewest, 2 * fewest + _MORE_SAMPLES) * spacing_s
     lengths = np.maximum(np.round(samples / base_s), 1) * base_s

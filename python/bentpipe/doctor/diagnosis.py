@@ -176,7 +176,7 @@ def _within(group: _Group, number: int, of: View) -> Diagnosis:
     if seen.evidence.of_packets and not (
         found.findings[0].kind == "capacity" and seen.capacity_from == "queue"
     ):
-        # The weights of captures know the losses of single connections only.
+        # The trees of captures know the losses of single connections only.
         return _diagnosed(of.evidence, of)
     count = seen.connections.size - np.unique(seen.connection[own]).size
     return replace(found, view=seen.of(own), neighbours=count, at_once=at_once(seen, own))

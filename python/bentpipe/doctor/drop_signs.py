@@ -10,8 +10,7 @@ Of losses at a moment, four things can be behind it, and each has its own law:
   much more than the last round trip added: its bucket was filling meanwhile.
 - **a line that holds N packets** loses what exceeds N: as much as the last round trip added, at one flight.
 
-Logarithms are natural. A figure that is not known is 0 and has a flag of its own, so that it counts neither
-way.
+Logarithms are natural. A figure that is not known is NaN, for which each tree has a side.
 """
 
 import numpy as np

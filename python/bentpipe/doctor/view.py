@@ -2,9 +2,8 @@
 
 Figures that follow, and their formulas:
 
-- **rate**: payload that arrived in the window before a sample, which is a round trip or 0.2 s,
-  whichever is longer, in whole round trips that are nearly whole samples, too. Of several connections the
-  sum counts against the path.
+- **rate**: payload that arrived in the window before a sample: whole round trips, about 0.2 s or one round
+  trip at least, and nearly whole samples. Of several connections the sum counts against the path.
 - **base RTT** R: the smallest round trip of all samples, of the handshake and of pings.
 - **flight** F: outstanding bytes at a sender; at a receiver rate x RTT (Little's law).
 - **queue** q = RTT - R. When it *stands*, the path carries what it can (saturation.py).

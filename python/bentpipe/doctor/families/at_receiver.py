@@ -6,7 +6,8 @@
   the receiver's estimate of the round trip shows no queue: BBR keeps one that is short. Or payload comes at
   one rate for long and then at another.
 - `outage`: nothing came for a second and four round trips, once or twice. More often, or for less, it is the
-  sender's application that pauses, unless the sender then began anew or segments came late.
+  sender's application that pauses, unless the sender then began anew or segments came late. Where half
+  of them or more begin with little that is late, they are `timeouts`.
 - where nothing was lost, no queue stood and the window was open, the sender could have sent more: its
   application, its send buffer or its pacing (sender_from_afar.py).
 """
@@ -139,14 +140,14 @@ def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flag
 
 def _mostly_in_repair(view: View, silent: Flags) -> bool:
     """Whether less than usual came just before half of the silences or more, and late: then retransmissions
-    were lost, too. An outage begins at any time. One of which that is not known: it follows another so soon
-    that TCP still repairs what that lost."""
+    were lost, too. An outage begins at any time. One that follows another so soon that TCP still repairs says
+    nothing."""
     if not view.knows("segments_sent", "out_of_order"):
         return False
     repairs = until_regained(view, silent)
-    begins = [begin for begin, _ in stretches(silent) if not repairs[max(begin - 1, 0)]]
-    found = [_in_repair(view, begin, silent) for begin in begins]
-    return bool(found) and sum(found) >= _MOSTLY * len(found)
+    begins = [begin for begin, _ in stretches(silent)]
+    found = [not repairs[max(begin - 1, 0)] and _in_repair(view, begin, silent) for begin in begins]
+    return sum(found) >= _MOSTLY * len(found)
 
 
 def _in_repair(view: View, begin: int, silent: Flags) -> bool:

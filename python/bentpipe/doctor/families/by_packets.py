@@ -6,7 +6,7 @@ flight (arrival_signs.py, packet_signs.py, drop_causes.py), as at a receiver.
 
 The same signs tell that the path was full, as with BBR, which keeps hardly a queue.
 
-Some of it follows without weights:
+Some of it follows without trees:
 
 - **A pause** is the application's: nothing is in flight for a round trip and for the time of three segments
   at the usual rate. A sender that paces itself sends the next segment sooner.

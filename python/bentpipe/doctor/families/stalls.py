@@ -5,7 +5,8 @@ which something is outstanding and nothing is acknowledged, and the window is op
 random loss would not explain it: with a share p of losses elsewhere, n segments in flight and then k timeouts
 in a row are lost N p^(n + k) times among N segments, which is less than 0.05. Several connections are silent
 at the same time, each of which would have lost its own. If TCP was repairing already when one of them began,
-losses may come in runs: if E others have m segments in the median, so many are lost in a row
+and less than half of the usual was in flight, losses may come in runs, and then no silence is an outage that
+these explain: if E other episodes have m segments in the median, 20 at most, so many are lost in a row
 E (1 - 1/m)^(n + k) times. What TCP repairs right after an outage belongs to it, and so does the time until it
 carries as much as before. Any other silence, and what TCP repairs after a retransmission timeout, are
 `timeouts`.
@@ -14,6 +15,7 @@ The second tests: of an outage, that the path was as before after it; of timeout
 counted them.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -64,12 +66,12 @@ def stalls(view: View) -> list[Claim]:
         runs = _silences(of_sum)[1]
     found = [_silence(view, of_sum, run) for run in runs]
     # Where losses in a row silence a transfer once, they may do it again.
-    in_runs = any(_begins_in_repair(view, each.own) and _is_by_runs(view, each) for each in found)
+    in_runs = any(_begins_in_repair(view, each.own) and _is_by_runs(view, each, found) for each in found)
     outage = np.zeros(view.size, bool)
     lost_again = np.zeros(view.size, bool)
     lengths: list[float] = []
     for each in found:
-        if in_runs and _is_by_runs(view, each):
+        if in_runs and _is_by_runs(view, each, found):
             lost_again |= each.own
             continue
         if _is_by_chance(view, each):
@@ -82,11 +84,11 @@ def stalls(view: View) -> list[Claim]:
         claims.append(_outage(view, outage, lengths))
     causes = drop_causes(view)
     rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
+    if acks_outlast_the_timer(view):
+        return claims
     if causes and max(causes, key=lambda cause: causes[cause]) in _DROP_ALWAYS:
         # Timeouts are what these do to small windows. They would let a retransmission pass that comes alone.
-        rest = lost_again
-    elif acks_outlast_the_timer(view):
-        return claims
+        rest &= lost_again
     if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))
     return claims
@@ -204,16 +206,23 @@ def _begins_in_repair(view: View, silence: Flags) -> bool:
     """Whether TCP was repairing losses when nothing more arrived, and most of a window was lost or had
     arrived by then. An outage begins at any time, and all of a window is lost in it."""
     first = np.flatnonzero(silence & ~np.insert(silence[:-1], 0, False))
+    before = np.maximum(first - 1, 0)
+    if (view.grown("timeouts")[before] > 0).any():
+        return False  # The silence may have begun before that timer, within a sample.
     usual = middle(view["in_flight_bytes"], (view.total_bit_s > 0) & ~silence)
     few = np.nan_to_num(view["in_flight_bytes"][first]) < _LESS_THAN_USUAL * usual
-    return bool((view.recovering[np.maximum(first - 1, 0)] & few).all())
+    return bool((view.recovering[before] & few).all())
 
 
-def _is_by_runs(view: View, of: _Silence) -> bool:
-    """Whether so many losses in a row are likely if losses come in runs as long as the other episodes':
-    E q^(n+k) of E episodes, with q = 1 - 1/m for runs of m in the median."""
+def _is_by_runs(view: View, of: _Silence, silences: Sequence[_Silence]) -> bool:
+    """Whether so many losses in a row are likely if losses come in runs as long as the episodes between the
+    silences: E q^(n+k) of E episodes, with q = 1 - 1/m for runs of m in the median, of 20 at most."""
     found = episodes(view)
-    runs = found.lost_segments[~of.own[found.places] & (found.lost_segments > 0)]
+    within = np.zeros(view.size, bool)
+    for each in silences:
+        within |= each.own | np.append(each.own[1:], False)
+    runs = np.minimum(found.lost_segments[~within[found.places]], _MOST_OF_AN_EPISODE)
+    runs = runs[runs > 0]
     return bool(runs.size and runs.size * (1 - 1 / np.median(runs)) ** of.lost >= _UNLIKELY)
 
 
