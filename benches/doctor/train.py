@@ -26,19 +26,17 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from around import BY_WIDER
 from captured import can_be_captured, captured
+from fitting import model, trees
 from planted import BY_BBR, KINDS, OTHERS, REAL, SHORT, SMALLER, WHOLE, Plan, Planted, Range, draw
 from records import has_its_limit, kept
-from sklearn.ensemble import HistGradientBoostingClassifier
 from variants import VARIANTS
 from wider import WIDE, WIDER
 
 from bentpipe.doctor import drop_causes
-from bentpipe.doctor.arrays import Floats
 from bentpipe.doctor.boosted import Trees
 from bentpipe.doctor.drop_causes import AT_RECEIVER, CAUSES, FULL, all_signs
 from bentpipe.doctor.evidence import Evidence, SeenFrom
@@ -79,15 +77,6 @@ _SEVERAL = ("sender of several", "receiver of several")
 _BBR = "sender of bbr"
 _SENDERS = (_ENDS[0], _SEVERAL[0], _BBR)
 _DRAWS = 8
-_ROUNDS = 150
-_PACE = 0.08
-_LEAVES = 15
-_LEAST_IN_A_LEAF = 15
-_PENALTY = 1.0
-_SIGNS_AT_A_NODE = 0.3
-"""The share of the signs among which each node chooses."""
-_NEVER = -20.0
-"""The score of a cause without a run."""
 _FOLDS = 3
 
 
@@ -215,56 +204,7 @@ def fitted(rows: list[Seen]) -> Trees:
     fit.fit(np.where(np.isfinite(values), values, np.nan), said, sample_weight=counts)
     kinds = {each.kind for each in rows}
     more = np.array([_log_more_frequent(cause, rows[0].end, kinds) for cause in causes])
-    return _trees(names, causes, fit, more)
-
-
-def model() -> HistGradientBoostingClassifier:
-    return HistGradientBoostingClassifier(
-        max_iter=_ROUNDS,
-        learning_rate=_PACE,
-        max_leaf_nodes=_LEAVES,
-        min_samples_leaf=_LEAST_IN_A_LEAF,
-        l2_regularization=_PENALTY,
-        max_features=_SIGNS_AT_A_NODE,
-        early_stopping=False,
-        random_state=1,
-    )
-
-
-def _trees(names: list[str], causes: tuple[str, ...], fit: Any, more: Floats) -> Trees:
-    """What scikit-learn fitted, in one row of nodes. `more`: less of each cause's score."""
-    trees = [
-        (cause, tree.nodes)
-        for each in fit._predictors
-        for cause, tree in zip(fit.classes_, each, strict=True)
-    ]
-    score = np.full(len(causes), _NEVER)
-    score[fit.classes_] = np.ravel(fit._baseline_prediction)
-    begins = np.cumsum([0, *(len(nodes) for _, nodes in trees)])[:-1]
-    nodes = np.concatenate([nodes for _, nodes in trees])
-    first = np.concatenate([np.full(len(of), begin) for (_, of), begin in zip(trees, begins, strict=True)])
-    leaf, own = nodes["is_leaf"] > 0, np.arange(len(nodes))
-    left, right = (np.where(leaf, own, first + nodes[name]) for name in ("left", "right"))
-    return Trees(
-        names=names,
-        causes=causes,
-        score=score - more,
-        root=begins,
-        cause=np.array([cause for cause, _ in trees]),
-        depth=int(nodes["depth"].max()),
-        sign=np.where(leaf, 0, nodes["feature_idx"]).astype(np.uint8),
-        most=_no_less(np.where(leaf, 0.0, nodes["num_threshold"])),
-        left_unknown=nodes["missing_go_to_left"] > 0,
-        left=left.astype(np.int32),
-        right=right.astype(np.int32),
-        value=np.where(leaf, nodes["value"], 0.0).astype(np.float32),
-    )
-
-
-def _no_less(thresholds: Floats) -> Any:
-    """In half the bytes. A threshold may be a sign's own value, which has to stay on its side."""
-    nearest = thresholds.astype(np.float32)
-    return np.where(nearest < thresholds, np.nextafter(nearest, np.float32(np.inf)), nearest)
+    return trees(names, causes, fit, more)
 
 
 def _log_more_frequent(cause: str, end: str, kinds: set[str]) -> float:
@@ -292,10 +232,10 @@ def left_out(rows: list[Seen]) -> str:
     right: Counter[str] = Counter()
     wrong: Counter[str] = Counter()
     for fold in range(_FOLDS):
-        trees = fitted([each for each in rows if each.number % _FOLDS != fold])
+        without = fitted([each for each in rows if each.number % _FOLDS != fold])
         for each in rows:
             if each.number % _FOLDS == fold:
-                chances = trees.of(each.signs)
+                chances = without.of(each.signs)
                 said = max(chances, key=lambda cause: chances[cause])
                 (right if said == _cause(each.kind, each.end) else wrong)[each.kind] += 1
     return ", ".join(f"{kind} {right[kind] / max(right[kind] + wrong[kind], 1):.0%}" for kind in _PLANTED)
