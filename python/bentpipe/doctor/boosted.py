@@ -2,9 +2,9 @@
 
 A tree asks at each node whether one sign is at most a threshold; an unknown sign goes to a side of its own.
 Each cause has as many trees as the others, unless no lab of the training had it: then its chance is next to
-nothing. The score of a cause is the sum of the leaves that the signs lead to, and the
-chance of a cause is proportional to exp(score) (Friedman, "Greedy Function Approximation: A Gradient Boosting
-Machine", 2001, section 4.6). The trees are fitted by benches/doctor/train.py and kept in a file of arrays.
+nothing. The score of a cause is one figure of its own and the sum of the leaves that the signs lead to. Its
+chance is proportional to exp(score) (Friedman, "Greedy Function Approximation: A Gradient Boosting Machine",
+2001, section 4.6). The trees are fitted by benches/doctor/train.py and kept in a file of arrays.
 """
 
 from collections.abc import Mapping, Sequence

@@ -26,6 +26,8 @@ _ANEW_SEGMENTS = 5
 _FALLS_TO_A = 4
 _LEAST_LATE = 3
 _LATE_OF_FIRST = 0.15
+LESS_THAN_USUAL = 0.5
+"""Share of the usual that is left when retransmissions are lost: most of a window was lost or has arrived."""
 _COUNTERS = (
     *("sent_bytes", "delivered_bytes", "arrived_bytes", "retransmitted_bytes", "retransmits", "timeouts"),
     *("segments_sent", "acks", "out_of_order"),

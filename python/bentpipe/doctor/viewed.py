@@ -110,7 +110,6 @@ def _rates(
     counted = np.where(np.isfinite(arrived), arrived, columns["delivered_bytes"])
     apart = grown(time_s, connection)
     spacing = float(np.median(apart[apart > 0])) if (apart > 0).any() else 0.1
-    # Whole round trips: within one, a window's packets come in bursts.
     least_s = max(LEAST_WINDOW_S, 2 * spacing)
     window_s = whole_round_trips(base_s, spacing, least_s) if base_s else least_s
     rate = np.zeros_like(time_s)

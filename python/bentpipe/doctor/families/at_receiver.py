@@ -33,7 +33,13 @@ from bentpipe.doctor.families.requests import waits_for_requests
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
 from bentpipe.doctor.several import at_times_of, whole
-from bentpipe.doctor.silences import begins_anew, begins_with_a_hole, standing_out, until_regained
+from bentpipe.doctor.silences import (
+    LESS_THAN_USUAL,
+    begins_anew,
+    begins_with_a_hole,
+    standing_out,
+    until_regained,
+)
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import ANOTHER_RATE, View
 from bentpipe.words.wording import duration, percent, plural, rate, size
@@ -52,7 +58,6 @@ _FILLS = 0.95
 _MOSTLY = 0.5
 _MOSTLY_EVEN = 0.6
 _JUST_BEFORE_S = 0.5
-_LESS_THAN_USUAL = 0.5
 _REPAIR_ROUND_TRIPS = 2
 _SEVERAL_RATES = 0.8
 """Certainty: a program could send so, too."""
@@ -159,7 +164,7 @@ def _in_repair(view: View, begin: int, silent: Flags) -> bool:
     came = np.nan_to_num(view["segments_sent"])
     before = came[last] - np.interp(view.time_s[last] - window_s, view.time_s, came)
     usual_s = middle(view.total_bit_s, (view.total_bit_s > 0) & ~silent) / 8 / view.mss
-    return late and bool(before < _LESS_THAN_USUAL * usual_s * window_s)
+    return late and bool(before < LESS_THAN_USUAL * usual_s * window_s)
 
 
 def _timers(view: View, silent: Flags) -> int:

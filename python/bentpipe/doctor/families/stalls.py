@@ -26,7 +26,7 @@ from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.retransmission_timer import acks_outlast_the_timer, ran_out
 from bentpipe.doctor.several import at_times_of, whole
-from bentpipe.doctor.silences import begins_anew, until_regained
+from bentpipe.doctor.silences import LESS_THAN_USUAL, begins_anew, until_regained
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
@@ -40,7 +40,6 @@ _SURELY_A_WINDOW = 10
 """Segments: with so few in flight, some may have been lost before the silence."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
-_LESS_THAN_USUAL = 0.5
 _DROP_ALWAYS = ("policer", "line-drops")
 
 
@@ -49,8 +48,9 @@ class _Silence:
     """Of all connections together."""
 
     of_sum: Flags
-    """Its samples among those of the sum, and of the view."""
+    """Its samples in the sum of all connections."""
     own: Flags
+    """Its samples in the view."""
     lost: float
     """How many segments in a row, if it was losses."""
     lasted_s: float
@@ -210,7 +210,7 @@ def _begins_in_repair(view: View, silence: Flags) -> bool:
     if (view.grown("timeouts")[before] > 0).any():
         return False  # The silence may have begun before that timer, within a sample.
     usual = middle(view["in_flight_bytes"], (view.total_bit_s > 0) & ~silence)
-    few = np.nan_to_num(view["in_flight_bytes"][first]) < _LESS_THAN_USUAL * usual
+    few = np.nan_to_num(view["in_flight_bytes"][first]) < LESS_THAN_USUAL * usual
     return bool((view.recovering[before] & few).all())
 
 
