@@ -40,7 +40,7 @@ from bentpipe.doctor.neighbours import at_once, connections, joined, neighbours
 from bentpipe.doctor.opposite import with_acks_behind
 from bentpipe.doctor.ruled_out import DROP, without_ruled_out
 from bentpipe.doctor.view import View
-from bentpipe.doctor.viewed import view
+from bentpipe.doctor.viewed import view, views
 from bentpipe.words.wording import percent
 
 FAMILIES: Mapping[str, Family] = {
@@ -119,18 +119,18 @@ def diagnose(evidence: Evidence) -> Diagnosis:
 def diagnose_all(transfers: Iterable[Evidence]) -> list[Diagnosis]:
     """Each of the transfers that one end saw. Those that share a queue with others are judged with the
     connections of these beside their own."""
-    views = with_acks_behind([view(each) for each in transfers])
+    seen = with_acks_behind(views(transfers))
     groups: list[_Group] = []
     found = []
-    for number, near in enumerate(neighbours(views)):
-        group = next((each for each in groups if each.has(number, near, views)), None)
+    for number, near in enumerate(neighbours(seen)):
+        group = next((each for each in groups if each.has(number, near, seen)), None)
         if near and group is None:
-            group = _grouped(number, near, views)
+            group = _grouped(number, near, seen)
             groups.append(group)
         found.append(
-            _diagnosed(views[number].evidence, views[number])
+            _diagnosed(seen[number].evidence, seen[number])
             if group is None
-            else _within(group, number, views[number])
+            else _within(group, number, seen[number])
         )
     return found
 

@@ -75,14 +75,17 @@ def drop_causes(view: View) -> dict[str, float]:
 
 
 def _ruled_out(view: View) -> set[str]:
-    """What a sender's own counters say is not so: it counts its timers, and learns how late segments come."""
+    """What a sender's own counters say is not so: it counts its timers, and learns how late segments come.
+    Without SACK it does not learn that."""
     found: set[str] = set()
     if not view.sees_acks_return:
         return found
     if view.knows("timeouts") and not np.nanmax(view["timeouts"], initial=0.0) > 0:
         found.add("timeouts")
-    if view.knows("reordering_segments") and np.nanmax(view["reordering_segments"]) <= _KEEPS_ORDER:
-        found.add("reordering")
+    if view.knows("reordering_segments"):
+        keeps_order = np.nanmax(view["reordering_segments"]) <= _KEEPS_ORDER
+        if (keeps_order and not view.evidence.lacks_sack) or not view.in_disorder:
+            found.add("reordering")
     return found
 
 

@@ -195,6 +195,11 @@ class Evidence:
         return False in (self.sender_offered.timestamps, self.receiver_offered.timestamps)
 
     @property
+    def lacks_sack(self) -> bool:
+        """Whether an end is known not to have offered it."""
+        return False in (self.sender_offered.sack, self.receiver_offered.sack)
+
+    @property
     def is_bbr(self) -> bool:
         """Whether the sender is known to use BBR."""
         return (self.congestion_control or "").startswith("bbr")

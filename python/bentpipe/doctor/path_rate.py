@@ -24,6 +24,9 @@ def capacity_of(of: View) -> tuple[float | None, str]:
     found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, of.even)
     if found is not None:
         return found, "queue"
+    if of.at_sender and of.reorders:
+        # What is sent again was late mostly, and shows no rate.
+        return None, ""
     before = before_losses(of)
     overshot = _overshot(of, before)
     rates = of.total_bit_s[before[1:] if overshot else before]

@@ -65,10 +65,12 @@ def standing_queue(
     full: Flags,
     bursts: Flags,
     even: Sequence[Places],
+    served: Floats | None = None,
 ) -> Flags:
     """In which samples a queue stands. `lowest_s`: the shortest wait in the round trip before; `calm`:
     neither repairing nor in slow start; `full`: the window is full; `bursts`: limited by the sender's
-    application or buffer; `even`: stretches in which the rate was the same (even_stretches)."""
+    application or buffer; `even`: stretches in which the rate was the same (even_stretches); `served`: the
+    rate at which a queue of something else than payload serves, as of ACKs."""
     steady = calm & ~full
     with np.errstate(invalid="ignore"):
         queued_bytes = queue_s * rate_bit_s / 8
@@ -81,7 +83,7 @@ def standing_queue(
     every = long | many | flat
     return (
         every
-        if _of_one_rate(rate_bit_s[every & steady])
+        if _of_one_rate((rate_bit_s if served is None else served)[every & steady])
         else long | _in_steps(queue_s, even, seen & calm, base_s)
     )
 
@@ -112,9 +114,11 @@ def even_stretches(
         even &= least_bit_s <= _COUNTED * of
         for begin, end in stretches(even):
             low, half, high = np.quantile(of[begin:end], (0.0, 0.5, 1.0))
-            stays = high - low <= 2 * max(_ONE_PERCENT * half, least_bit_s)
-            if stays and at_s[end - 1] - at_s[begin] >= _EVEN_WINDOWS * window_s:
-                found.append(own[begin:end])
+            exact = max(_ONE_PERCENT * half, least_bit_s)
+            if high - low <= 2 * exact and at_s[end - 1] - at_s[begin] >= _EVEN_WINDOWS * window_s:
+                # The first window is even, too, though the one before it was not.
+                differs = np.flatnonzero(np.abs(of[:begin] - half) > exact)
+                found.append(own[int(differs[-1]) + 1 if differs.size else 0 : end])
     return found
 
 

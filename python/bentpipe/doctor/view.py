@@ -38,6 +38,8 @@ _COUNTED_SEGMENTS = 2
 """A count of segments in a window is exact to two."""
 REORDERS = 10
 """Degree of reordering, in segments, that a sender's TCP learns from nothing else; Linux begins with 3."""
+_SOMETIMES = 0.02
+_OFTEN = 0.3
 LATE_SHARE = 0.5
 """Share of the time with late segments that losses alone do not make."""
 
@@ -141,10 +143,22 @@ class View:
 
     @property
     def reorders(self) -> bool:
-        """Whether segments were seen to arrive so much later than others that no loss explains it."""
+        """Whether segments were seen to arrive so much later than others that no loss explains it. A sender
+        that learnt a degree from one episode of losses, and whose segments come in order later, did not."""
         if self.at_sender:
-            return bool(np.nanmax(self["reordering_segments"], initial=0.0) >= REORDERS)
+            learnt = np.nanmax(self["reordering_segments"], initial=0.0) >= REORDERS
+            return bool(learnt and self.in_disorder)
         return bool((self.grown("out_of_order") > 0).mean() >= LATE_SHARE)
+
+    @cached_property
+    def in_disorder(self) -> bool:
+        """Whether a sender often waits for what is late (`TCP_CA_Disorder`), or repairs most of the time."""
+        states = self.evidence.samples["recovery"].drop_nulls()
+        if not states.len():
+            return True
+        return float((states == "disorder").mean() or 0) >= _SOMETIMES or (  # type: ignore[arg-type]
+            float((states != "open").mean() or 0) >= _OFTEN  # type: ignore[arg-type]
+        )
 
     def waits_long(self, where: Flags) -> bool:
         """Whether packets mostly wait half a round trip or more then, as nowhere without a queue."""

@@ -1,5 +1,6 @@
 """A transfer's view from its evidence: rates, round trips, and where a queue stands."""
 
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,7 +17,9 @@ from bentpipe.doctor.arrays import (
     summed,
     whole_round_trips,
 )
+from bentpipe.doctor.claim import share_of
 from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.paced import paced
 from bentpipe.doctor.path_rate import at_its_rate, capacity_of, probes
 from bentpipe.doctor.saturation import standing_queue
 from bentpipe.doctor.view import LEAST_WINDOW_S, UNSCALED_BYTES, View
@@ -31,14 +34,42 @@ _SILENT_OF_BASE = 0.5
 _SILENT_SEGMENTS = 8
 _DEFAULT_MSS = 1448
 _FEW = 0.5
+_CLEARLY_LESS = 0.8
 _PAUSED_OF = 8
 """Segments that usually come between two samples; fewer do not tell a pause."""
 _OFTEN = 0.2
+_FIRST = 0.1
+_FROM_ONE_TO_THE_NEXT = 2.0
+_LITTLE = 0.5
+_OF_JITTER = 0.6
+_MOSTLY = 0.5
+_DRAINS = 0.1
 _MAD = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 
 
-def view(evidence: Evidence) -> View:
+def views(transfers: Iterable[Evidence]) -> list[View]:
+    """Of all transfers that one end saw. The shortest round trip of the path is known by whichever of them
+    saw it: one that began while others filled the queue never did."""
+    found = [view(each) for each in transfers]
+    return [_with_paths_base(each, found) for each in found]
+
+
+def _with_paths_base(of: View, others: Sequence[View]) -> View:
+    bases = [each.base_rtt_s for each in others if each.base_rtt_s and _same_path(each.evidence, of.evidence)]
+    if not of.base_rtt_s or not bases or min(bases) >= _CLEARLY_LESS * of.base_rtt_s:
+        return of
+    return view(of.evidence, min(bases))
+
+
+def _same_path(one: Evidence, other: Evidence) -> bool:
+    """Whether both take the same path. Of a run the ends are not named: there those count that go the other
+    way."""
+    return one.ends == other.ends and (bool(one.ends) or one.direction != other.direction)
+
+
+def view(evidence: Evidence, paths_base_s: float | None = None) -> View:
+    """`paths_base_s`: the path's shortest round trip, if another transfer saw it."""
     frame = evidence.samples.sort("connection", "time_s")
     columns = {
         name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()
@@ -51,7 +82,7 @@ def view(evidence: Evidence) -> View:
     if _lacks_stamps(evidence):
         columns["srtt_s"] = np.full_like(columns["srtt_s"], np.nan)
     connection = frame["connection"].to_numpy()
-    base = _base_rtt_s(evidence, columns)
+    base = paths_base_s or _base_rtt_s(evidence, columns)
     rate, total, window_s = _rates(columns, connection, base)
     rtt_s = columns["srtt_s"]
     found = View(
@@ -73,7 +104,7 @@ def view(evidence: Evidence) -> View:
         returning=np.zeros(frame.height, bool),
         after_timeout=(frame["recovery"] == "loss").fill_null(value=False).to_numpy(),
     )
-    found = by_way(replace(found, standing=_standing(found)))
+    found = _acks_wait(found) or by_way(replace(found, standing=_standing(found)))
     if found.returning.any() and probes(found):
         # What it has found is what the ACKs' way lets through.
         found = replace(found, returning=found.returning | at_its_rate(found))
@@ -123,7 +154,22 @@ def _rates(
     return rate, total, float(window_s)
 
 
-def _standing(of: View) -> Flags:
+def _acks_wait(of: View) -> View | None:
+    """Where ACKs come back to a sender at one rate though the payload's grows, and round trips are longer
+    than at the start: a queue of ACKs may be full, and then its wait stays the same. None: not so."""
+    if not of.sees_acks_return or not of.knows("acks") or not of.base_rtt_s:
+        return None
+    acks = summed(np.nan_to_num(of["acks"]), of.time_s, of.connection, counts=True)
+    per_s = np.zeros(of.size)
+    for each in of.connections:
+        own = of.connection == each
+        at_s, count = of.time_s[own], acks[own]
+        per_s[own] = (count - np.interp(at_s - of.window_s, at_s, count)) / of.window_s
+    found = by_way(replace(of, standing=_standing(of, per_s)))
+    return found if found.returning.any() else None
+
+
+def _standing(of: View, served: Floats | None = None) -> Flags:
     if of.base_rtt_s is None or of.size == 0:
         return of.standing
     with np.errstate(invalid="ignore"):
@@ -148,9 +194,25 @@ def _standing(of: View) -> Flags:
             full=window_full,
             bursts=bursts,
             even=of.even_stretches,
+            served=served,
         )
     )
+    if _drains_often(of, stands & bursts):
+        stands &= ~bursts
+    by_pacing = np.zeros(of.size, bool) if of.evidence.is_bbr else paced(of)
+    if share_of(by_pacing, stands, of.dt_s) >= _MOSTLY:
+        # What keeps it from filling its windows keeps it from filling the path: jitter makes packets wait.
+        stands &= ~by_pacing
     return np.zeros_like(stands) if _pauses_often(of, stands) else stands
+
+
+def _drains_often(of: View, stands: Flags) -> bool:
+    """Whether a sender that has sent all often has much less in flight than the path holds, while a queue
+    seems to stand: its program's bursts wait for each other, and the path is idle between them."""
+    if not of.at_sender or of.connections.size != 1 or not stands.any():
+        return False
+    idle = of.flight < _LITTLE * of.total_bit_s * (of.base_rtt_s or 0.0) / 8
+    return share_of(idle, stands, of.dt_s) >= _DRAINS
 
 
 def _pauses_often(of: View, stands: Flags) -> bool:
@@ -207,6 +269,15 @@ def _is_silent(of: View) -> Flags:
     return found
 
 
+def _first(of: View, known: Flags) -> Flags:
+    """The first samples, with hardly anything in flight, in which packets wait less than a round trip."""
+    few = of.flight <= _FIRST * np.median(of.flight[known])
+    more = np.flatnonzero(known & ~few)
+    begins = np.arange(of.size) < (more[0] if more.size else of.size)
+    found: Flags = known & few & begins & (of.queue_s <= _OF_JITTER * (of.base_rtt_s or 0.0))
+    return found
+
+
 def _noise_s(of: View) -> float:
     """The scatter of round trips while less than usual was in flight: what a standing queue has to exceed. At
     a sender no more than the base round trip: a burst that leaves the path idle never waits so long."""
@@ -221,6 +292,10 @@ def _noise_s(of: View) -> float:
     if of.reorders and few.any():
         # What makes packets late makes all of them wait, and a queue makes them wait longer.
         found += middle(of.queue_s, few)
+    first = _first(of, known)
+    if first.any() and (wait_s := middle(of.queue_s, first)) > found:
+        # Jitter makes the first ones wait as long. A longer wait is a queue that stood from the beginning.
+        found = wait_s + _FROM_ONE_TO_THE_NEXT * scatter
     if not of.at_sender and not of.evidence.of_packets:
         found = max(found, _RECEIVERS_TICK_S)
     return min(found, of.base_rtt_s) if of.at_sender and of.base_rtt_s else found

@@ -48,6 +48,7 @@ _LEAST_S = 1.0
 _LEAST_ROUND_TRIPS = 4
 _SHORT_S = 0.4
 _FEW = 2
+_MUCH_LONGER = 3.0
 _SOME = 5
 """Losses, from which on they limit although the window is full at each of them."""
 _LIKELY = 0.5
@@ -56,6 +57,8 @@ _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
 _MOSTLY = 0.5
+_OFTEN_EVEN = 0.4
+"""At several rates: what is between two of them counts as uneven."""
 _MOSTLY_EVEN = 0.6
 _JUST_BEFORE_S = 0.5
 _REPAIR_ROUND_TRIPS = 2
@@ -78,12 +81,13 @@ def at_receiver(view: View) -> list[Claim]:
     elif found.count < _SOME:
         # What drops at a flight would drop as soon as the window is full again.
         lossy &= ~window_full
-    silent, explained = _stalled(view, by_chance, found.count)
+    waiting, asked = waits_for_requests(view)
+    silent, explained = _stalled(view, by_chance, found.count, waiting)
     claims += silent
     lossy |= explained
     for each in silent:
         lossy &= ~each.holds
-    waiting, asked = waits_for_requests(view)
+    lossy &= ~waiting
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
@@ -103,10 +107,13 @@ def at_receiver(view: View) -> list[Claim]:
     return claims
 
 
-def _stalled(view: View, by_chance: Mapping[str, float], losses: int) -> tuple[list[Claim], Flags]:
-    """What the silences are, and the samples of those that belong to what losses cost."""
+def _stalled(
+    view: View, by_chance: Mapping[str, float], losses: int, waiting: Flags
+) -> tuple[list[Claim], Flags]:
+    """What the silences are, and the samples of those that belong to what losses cost. `waiting`: where the
+    sender waits for requests."""
     of_sum = whole(view)
-    quiet, lengths = _silences(of_sum)
+    quiet, lengths = _silences(of_sum, waiting if view.connections.size == 1 else np.zeros(of_sum.size, bool))
     nothing = np.zeros(view.size, bool)
     if not lengths:
         return [], nothing
@@ -225,11 +232,12 @@ def _full_rather(view: View, kind: str) -> float:
     buffer holds the same in any round trip. Where no round trips are known, a sender that paces itself looks
     the same as a full path."""
     came = (view.total_bit_s > 0) & ~rising(view)
-    if share_of(view.even, came, view.dt_s) < _MOSTLY_EVEN:
+    even_share = share_of(view.even, came, view.dt_s)
+    if even_share < _OFTEN_EVEN:
         return 0.0
     if _differ(view, view.total_bit_s) and (kind != "send-buffer" or _differ(view, view.flight)):
         return _SEVERAL_RATES
-    if kind not in SENDER_SIDE:
+    if kind not in SENDER_SIDE or even_share < _MOSTLY_EVEN:
         return 0.0
     return _LIKELY if kind != "send-buffer" and not view.knows("srtt_s") else 0.0
 
@@ -376,19 +384,24 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
     )
 
 
-def _silences(view: View) -> tuple[Flags, list[float]]:
+def _silences(view: View, waiting: Flags) -> tuple[Flags, list[float]]:
     """Stretches in which nothing came after the first payload, not even what had come before. The last may
     go on. Of more than two, and of short ones, those count after which the sender began with a few segments,
-    as after a retransmission timeout, or with segments that are late. If most of them are such, all count."""
+    as after a retransmission timeout, or with segments that are late. If most of them are such, all count. A
+    wait for an answer that is not much longer than others is none."""
     came = view.grown("delivered_bytes") + view.grown("out_of_order")
     if view.knows("segments_sent"):
         came += view.grown("segments_sent")
     with np.errstate(invalid="ignore"):
         quiet = (came <= 0) & (view.dt_s > 0) & ~(view["rwnd_bytes"] < view.mss)
     least_s = max(_SHORT_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
+    waits_s = [float(view.dt_s[begin:end].sum()) for begin, end in stretches(waiting)]
+    usual_wait_s = float(np.median(waits_s)) if waits_s else 0.0
     found = []
     for begin, end in stretches(quiet):
         length = float(view.dt_s[begin:end].sum())
+        if waiting[begin:end].all() and length <= _MUCH_LONGER * usual_wait_s:
+            continue
         began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
         if length >= least_s and began:
             anew = begins_anew(view, begin, end) or begins_with_a_hole(view, end)

@@ -18,13 +18,8 @@ _SEGMENTS = 3
 _LEAST_HELD = 10
 
 
-def lacks_sack(view: View) -> bool:
-    """Whether an end did not offer it."""
-    return False in (view.evidence.sender_offered.sack, view.evidence.receiver_offered.sack)
-
-
 def no_sack(view: View) -> list[Claim]:
-    if not lacks_sack(view):
+    if not view.evidence.lacks_sack:
         return []
     holds = _long_repairs(view) if view.at_sender else waits_for_holes(view)
     if not holds.any():
@@ -51,7 +46,7 @@ def no_sack(view: View) -> list[Claim]:
 
 def waits_for_holes(view: View) -> Flags:
     """Where a receiver waits for one hole after another to be filled; nowhere with SACK."""
-    if not lacks_sack(view) or view.at_sender or not view.base_rtt_s:
+    if not view.evidence.lacks_sack or view.at_sender or not view.base_rtt_s:
         return np.zeros(view.size, bool)
     with np.errstate(invalid="ignore"):
         held = view["unread_bytes"] >= _LEAST_HELD * view.mss

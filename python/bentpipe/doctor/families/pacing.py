@@ -13,45 +13,32 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.paced import NEAR, paced
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import rate
 
-_FULL = 0.9
-_NEAR = 0.1
 _SAME = 0.005
 _MOSTLY = 0.8
 _LEAST_ROUND_TRIPS = 16
 _LEAST_SAMPLES = 10
-_COUNTED_SEGMENTS = 2
-"""A rate over a window is a count of segments, which is exact to two."""
-_LEAST_WINDOW_S = 0.2
 
 
 def pacing(view: View) -> list[Claim]:
-    if not view.at_sender or not view.knows("pacing_rate_bit_s", "cwnd_bytes", "notsent_bytes"):
-        return []
     if view.evidence.is_bbr and not _is_bounded(view):
         return []
-    with np.errstate(invalid="ignore", divide="ignore"):
-        free = (view["in_flight_bytes"] < _FULL * view["cwnd_bytes"]) & (
-            view.flight < _FULL * view["rwnd_bytes"]
-        )
-        paced_bit_s = view["pacing_rate_bit_s"]
-        counted = _COUNTED_SEGMENTS * view.mss * 8 / max(view.base_rtt_s or 0.0, _LEAST_WINDOW_S)
-        near = np.abs(view.rate_bit_s - paced_bit_s) <= np.maximum(_NEAR * paced_bit_s, counted)
-        holds = free & near & (view["notsent_bytes"] >= view.mss) & ~view.recovering
+    holds = paced(view)
     if not holds.any():
         return []
-    paced = middle(view["pacing_rate_bit_s"], holds)
-    steady = np.abs(view["pacing_rate_bit_s"] / paced - 1) <= _NEAR
+    usual = middle(view["pacing_rate_bit_s"], holds)
+    steady = np.abs(view["pacing_rate_bit_s"] / usual - 1) <= NEAR
     return [
         Claim(
             "pacing",
             holds,
             share_of(steady, holds, view.dt_s),
-            f"the sender paces itself at {rate(paced)}, below what cwnd and the window allow",
+            f"the sender paces itself at {rate(usual)}, below what cwnd and the window allow",
             {
-                "pacing_rate_mbit_s": known(paced / 1e6, 3),
+                "pacing_rate_mbit_s": known(usual / 1e6, 3),
                 "cwnd_bytes": known(middle(view["cwnd_bytes"], holds)),
                 "in_flight_bytes": known(middle(view["in_flight_bytes"], holds)),
             },

@@ -43,13 +43,20 @@ def waits_for_requests(view: View) -> tuple[Flags, int]:
             places = own[begin - 1 : end]
             requests = places[asked[places]]
             answer = own[end]
-            least_s = _OF_ROUND_TRIP * base_s - view.dt_s[answer]
-            if requests.size and 0 < least_s <= view.time_s[answer] - view.time_s[requests[0]]:
+            if requests.size and _waited(view, int(requests[0]), int(answer), base_s):
                 holds[own[begin : end + 1]] = True
                 count += 1
     if count < _OFTEN or share_of(holds, view.dt_s > 0, view.dt_s) < _LEAST_SHARE:
         return _all_the_time(view, asked, came)
     return holds, count
+
+
+def _waited(view: View, request: int, answer: int, base_s: float) -> bool:
+    """Whether nothing came from a request to its answer for so long: surely, or as far as samples show that
+    are no further apart."""
+    took_s = float(view.time_s[answer] - view.time_s[request])
+    long_s, exact_s = _OF_ROUND_TRIP * base_s, float(view.dt_s[answer])
+    return took_s - exact_s >= long_s or (exact_s < long_s and took_s >= long_s - exact_s)
 
 
 def _all_the_time(view: View, asked: Flags, came: Flags) -> tuple[Flags, int]:

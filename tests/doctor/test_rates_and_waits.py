@@ -1,0 +1,167 @@
+"""Rates that change, waits that stay the same, and segments that overtake others: a lab for each rule that
+was diagnosed wrongly without it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe.doctor import from_run
+from bentpipe.doctor.diagnosis import Diagnosis, diagnose_all
+from bentpipe.doctor.evidence import SeenFrom
+
+BULK = {"name": "main", "kind": "bulk", "direction": "down"}
+LARGE = {"tcp_rmem": [4096, 131072, 67_108_864], "tcp_wmem": [4096, 16384, 67_108_864]}
+PINGS = {"name": "rtt", "kind": "ping", "start": "-3 s", "count": 10}
+LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
+    "what a sender repeats while segments overtake others shows no rate of the path": (
+        "reordering",
+        "sender",
+        {
+            "path": {
+                "rtt": "12.9 ms",
+                "rate": "249 Mbit/s",
+                "down": {"jitter": {"spread": "1.126 ms", "distribution": "normal", "reorder": True}},
+            },
+            "host": {"dsack": False},
+            "duration": "4.5 s",
+        },
+    ),
+    "a sender that learnt a degree of reordering once, and then saw none": (
+        "ack-path",
+        "sender",
+        {
+            "path": {
+                "rtt": "60.324 ms",
+                "jitter": {"spread": "1.824 ms", "distribution": "uniform", "correlation": 0.07},
+                "down": {"rate": "160.466 Mbit/s", "queue": "1230571 B"},
+                "up": {"rate": "865 kbit/s", "queue": "283 packets"},
+            },
+            "host": {**LARGE, "congestion_control": {"name": "cubic", "slow_start": "standard"}},
+            "workload": [{**BULK, "start": "2.98 s", "time": "7.5 s"}],
+            "duration": "11 s",
+            "seed": 934829,
+        },
+    ),
+    "a transfer that began while another filled its way back takes the path's base RTT from that": (
+        "ack-path",
+        "receiver",
+        {
+            "path": {
+                "rtt": "241.505 ms",
+                "down": {"rate": "159.659 Mbit/s", "queue": "6038599 B"},
+                "up": {"rate": "2.661 Mbit/s", "queue": "628 ms"},
+            },
+            "host": {**LARGE, "congestion_control": "hybla"},
+            "workload": [
+                {**BULK, "start": "2.2 s", "time": "7.5 s"},
+                {"name": "upload", "kind": "bulk", "direction": "up", "time": "10.7 s"},
+            ],
+            "duration": "30 s",
+            "until": "done",
+            "seed": 986391,
+        },
+    ),
+    "a slow path's rate changes every two seconds, and a receiver counts few segments": (
+        "capacity",
+        "receiver",
+        {
+            "path": {
+                "rtt": "9.756 ms",
+                "rate": "3.6 Mbit/s",
+                "down": {
+                    "rate": {
+                        "steps": [
+                            *(["0 s", "3.6 Mbit/s"], ["2.5 s", "2.27 Mbit/s"], ["4 s", "1.54 Mbit/s"]),
+                            *(["6 s", "2.33 Mbit/s"], ["8.2 s", "2.41 Mbit/s"], ["10.7 s", "1.47 Mbit/s"]),
+                        ]
+                    },
+                    "queue": "60 kB",
+                },
+            },
+            "host": {**LARGE, "congestion_control": "bbr"},
+            "workload": [{**BULK, "start": "1.98 s", "time": "9.2 s", "streams": 2}],
+            "duration": "12 s",
+        },
+    ),
+    "its queue overflows now and then, and no round trips are known": (
+        "capacity",
+        "receiver",
+        {
+            "path": {
+                "rtt": "9.43 ms",
+                "rate": "74 Mbit/s",
+                "down": {
+                    "rate": {
+                        "steps": [
+                            *(["0 s", "74 Mbit/s"], ["2 s", "45.3 Mbit/s"], ["4.4 s", "51.9 Mbit/s"]),
+                            *(["5.9 s", "34.7 Mbit/s"], ["8 s", "26.7 Mbit/s"], ["9.6 s", "22.6 Mbit/s"]),
+                            *(["11 s", "23.7 Mbit/s"], ["13 s", "22.2 Mbit/s"]),
+                        ]
+                    },
+                    "queue": "174470 B",
+                },
+            },
+            "host": {**LARGE, "timestamps": False},
+            "workload": [{**BULK, "start": "1.2 s", "time": "12.2 s", "streams": 2}],
+            "duration": "14 s",
+        },
+    ),
+    "bursts of a program that asks for one file after another wait for each other": (
+        "sender-application",
+        "sender",
+        {
+            "path": {
+                "rtt": "33.171 ms",
+                "mtu": 1400,
+                "rate": "2.684 Mbit/s",
+                "up": {"rate": "5.369 Mbit/s", "queue": "35 kB"},
+            },
+            "workload": [
+                PINGS,
+                {
+                    **{"name": "main", "kind": "http", "direction": "up", "size": "30596 B"},
+                    **{"fetches": 103, "keep_alive": True, "think": "20.874 ms"},
+                },
+            ],
+            "duration": "30 s",
+            "until": "done",
+        },
+    ),
+    "acknowledgements come at one rate while the payload's grows": (
+        "ack-path",
+        "sender",
+        {
+            "path": {
+                "rtt": "267.373 ms",
+                "mtu": 1280,
+                "rate": "69.848 Mbit/s",
+                "down": {"queue": "2613327 B"},
+                "up": {"rate": "519 kbit/s", "queue": "160 packets"},
+            },
+            "host": LARGE,
+            "workload": [
+                PINGS,
+                {"name": "main", "kind": "http", "size": "35147875 B", "connections": 2},
+            ],
+            "duration": "30 s",
+            "until": "done",
+        },
+    ),
+}
+
+
+def found_first(lab: Mapping[str, Any], seen_from: SeenFrom) -> Diagnosis:
+    """Of the workload that is called main."""
+    path = {"rate": "16 Mbit/s", **lab["path"]}
+    run = bentpipe.simulate(bentpipe.Lab(**{"workload": [BULK], **lab, "path": path}), sample_s=0.1)
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    every = diagnose_all(from_run.transfers(run.record, tables, seen_from))
+    return next(each for each in every if each.evidence.name == "main")
+
+
+@pytest.mark.parametrize("what", LABS)
+def test_the_planted_limit_is_found(what: str) -> None:
+    kind, seen_from, lab = LABS[what]
+    assert found_first(lab, seen_from).findings[0].kind == kind
