@@ -3,10 +3,12 @@
 On top of `wide` (wider.py) it draws other congestion controls, hosts without D-SACK, a smaller MTU, a way
 back that is slower, queues that drop early where the queue is no limit, and a call, keystrokes or echo
 requests beside the transfer. Paths that are full may have a rate that changes in steps, or a bucket that
-lets the first bytes pass faster. Some hosts have no time stamps, and of these some no SACK. Packets that are
-late may follow others that are.
+lets the first bytes pass faster. Some policers let a second or two of their rate pass at once. Some hosts
+have no time stamps, and of these some no SACK. Packets that are late may follow others that are, or only a
+few overtake them.
 """
 
+import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,6 +25,10 @@ _OFTEN_BESIDE = 0.3
 _OFTEN_EARLY_DROPS = 0.15
 _OFTEN_VARIES = 0.5
 _OFTEN_CORRELATED = 0.4
+_OFTEN_LARGE_BUCKET = 0.4
+_LARGE_BUCKET_S = (0.2, 2.0)
+_OFTEN_SLIGHT = 0.4
+_SLIGHT_PACKETS = (4.0, 30.0)
 _OFTEN_WITHOUT_STAMPS = 0.12
 _OFTEN_WITHOUT_SACK = 0.4
 """Of the hosts without time stamps."""
@@ -90,10 +96,41 @@ def _older(planted: Planted, random_: random.Random) -> list[Callable[[dict[str,
         if planted.kind in (*_OWN_LIMIT, "reordering") and random_.random() < _OFTEN_WITHOUT_SACK:
             options |= {"sack": False, "dsack": False}
         changes.append(lambda lab: {**lab, "host": {**lab["host"], **options}})
+    if planted.kind == "policer" and random_.random() < _OFTEN_LARGE_BUCKET:
+        bucket_s = math.exp(random_.uniform(*map(math.log, _LARGE_BUCKET_S)))
+        changes.append(lambda lab: _large_bucket(lab, bucket_s))
     correlation = random_.choice((0.25, 0.5))
     if planted.kind == "reordering" and random_.random() < _OFTEN_CORRELATED:
         changes.append(lambda lab: _correlated(lab, correlation))
+    if planted.kind == "reordering" and random_.random() < _OFTEN_SLIGHT:
+        packets = math.exp(random_.uniform(*map(math.log, _SLIGHT_PACKETS)))
+        distribution = random_.choice(("normal", "uniform", "pareto"))
+        changes.append(lambda lab: _slight(lab, packets, distribution))
     return changes
+
+
+def _large_bucket(lab: dict[str, Any], of_s: float) -> dict[str, Any]:
+    """A policer that lets so long a time of its rate pass at once, as some providers' do."""
+    way = _way(lab)
+    policer = lab["path"].get(way, {}).get("policer")
+    if policer is None:
+        return lab
+    burst = f"{int(float(policer['rate'].split()[0]) * 1e6 / 8 * of_s)} B"
+    return {**lab, "path": {**lab["path"], way: {**lab["path"][way], "policer": {**policer, "burst": burst}}}}
+
+
+def _slight(lab: dict[str, Any], packets: float, distribution: str) -> dict[str, Any]:
+    """Jitter by which packets overtake so many others, at the path's rate."""
+    spread_s = packets * 1500 * 8 / (_rate_mbit_s(lab) * 1e6)
+
+    def way(of: dict[str, Any]) -> dict[str, Any]:
+        if "jitter" not in of:
+            return of
+        slight = {"spread": f"{spread_s * 1e3:.4f} ms", "distribution": distribution}
+        return {**of, "jitter": {**of["jitter"], **slight}}
+
+    path = {name: way(each) if isinstance(each, dict) else each for name, each in lab["path"].items()}
+    return {**lab, "path": way(path)}
 
 
 def _correlated(lab: dict[str, Any], correlation: float) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def at_receiver(view: View) -> list[Claim]:
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
-        if not asked and (certainty := _full_rather(view, kind)):
+        if not asked and (certainty := _full_rather(view, kind, by_chance[FULL])):
             claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, certainty))
             calm &= False
         elif kind == FULL:
@@ -226,18 +226,18 @@ def _differ(view: View, values: Floats) -> bool:
     return max(of_each) >= ANOTHER_RATE * min(of_each)
 
 
-def _full_rather(view: View, kind: str) -> float:
+def _full_rather(view: View, kind: str, full_chance: float) -> float:
     """How sure it is that payload which comes at one rate for long is the path's and not the sender's doing;
     0 if it is not. If another rate follows, the path's rate changed, though a program may send so, too: a
     buffer holds the same in any round trip. Where no round trips are known, a sender that paces itself looks
-    the same as a full path."""
+    the same as a full path, unless its other signs all speak against one. `full_chance`: by them."""
     came = (view.total_bit_s > 0) & ~rising(view)
     even_share = share_of(view.even, came, view.dt_s)
     if even_share < _OFTEN_EVEN:
         return 0.0
     if _differ(view, view.total_bit_s) and (kind != "send-buffer" or _differ(view, view.flight)):
         return _SEVERAL_RATES
-    if kind not in SENDER_SIDE or even_share < _MOSTLY_EVEN:
+    if kind not in SENDER_SIDE or even_share < _MOSTLY_EVEN or full_chance < _UNLIKELY:
         return 0.0
     return _LIKELY if kind != "send-buffer" and not view.knows("srtt_s") else 0.0
 
