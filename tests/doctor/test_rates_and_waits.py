@@ -149,6 +149,59 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "until": "done",
         },
     ),
+    "as many segments come in each window as in the one before, also where some were lost": (
+        "capacity",
+        "receiver",
+        {
+            "path": {
+                "rtt": "30.285 ms",
+                "mtu": 1400,
+                "rate": "8.435 Mbit/s",
+                "down": {
+                    "rate": {
+                        "steps": [
+                            *(["0 s", "8.435 Mbit/s"], ["3.321 s", "7.148 Mbit/s"]),
+                            *(["6.024 s", "4.369 Mbit/s"], ["9.552 s", "2.726 Mbit/s"]),
+                            *(["13.384 s", "2.53 Mbit/s"],),
+                        ]
+                    },
+                    "queue": "316300 B",
+                },
+            },
+            "host": {**LARGE, "congestion_control": {"name": "cubic", "slow_start": "hystart++"}},
+            "workload": [{**BULK, "start": "2.27 s", "time": "15.3 s"}],
+            "duration": "18 s",
+        },
+    ),
+    "BBR paces 1 % below what its program allows, and sometimes as much": (
+        "pacing",
+        "sender",
+        {
+            "path": {
+                "rtt": "246.193 ms",
+                "jitter": {"spread": "5.986 ms", "distribution": "normal", "correlation": 0.01},
+                "rate": "84.919 Mbit/s",
+                "queue": "3056664 B",
+            },
+            "host": {**LARGE, "congestion_control": "bbr3"},
+            "workload": [{**BULK, "start": "0.37 s", "time": "14.1 s", "max_pacing_rate": "35.397 Mbit/s"}],
+            "duration": "15 s",
+            "seed": 663465,
+        },
+    ),
+    "a program asks for one file after another, each of several round trips": (
+        "sender-application",
+        "receiver",
+        {
+            "path": {"rtt": "63.33 ms", "rate": "140 Mbit/s", "queue": "4236587 B"},
+            "host": {**LARGE, "congestion_control": {"name": "cubic", "slow_start": "standard"}},
+            "workload": [
+                {"name": "main", "kind": "http", "size": "271086 B", "fetches": 60, "keep_alive": True}
+            ],
+            "duration": "30 s",
+            "until": "done",
+        },
+    ),
 }
 
 

@@ -85,3 +85,14 @@ def test_of_connections_that_share_a_queue_the_sum_counts() -> None:
     )
     assert found is not None
     assert not found.waits_on_return
+
+
+def test_behind_a_queue_each_window_has_as_many_segments_as_the_one_before() -> None:
+    """The path's rate is another one after a while, and 45 segments in a window count to two only."""
+    rates = np.where(TIME_S < 7, 240.0, np.where(TIME_S < 14, 180.0, 225.0))
+    found = seen(np.floor(np.cumsum(rates * 0.1)), None)
+    assert found is not None
+    assert found.served_evenly
+    with_acks = seen(np.floor(225 * TIME_S + 30 * np.sin(3 * TIME_S)), None)
+    assert with_acks is not None
+    assert not with_acks.served_evenly

@@ -32,6 +32,7 @@ _LEAST_SEGMENTS = (40, 20)
 """Of a window. The second where the first gives too few windows, as over slow paths."""
 _LEAST_WINDOWS = (5, 4)
 _EXACT_SEGMENTS = 2
+_ONE_SEGMENT = 1.05
 STEADY = 0.1
 """How much a queue's rate is allowed to vary: others use it too."""
 _OF_THE_PAYLOADS = 0.5
@@ -43,6 +44,7 @@ _LEAST_AT_RECEIVER = 0.04
 _EVEN = 0.001
 _CONSTANT = 0.01
 _EVEN_COUNTED = 0.04
+_ALIKE = 0.75
 _OF_THE_COUNT = 0.6
 _LONGER = 3
 _LEFT = 2.0
@@ -70,9 +72,14 @@ class Spreads:
     local: float = np.inf
     """By how much the payload's rate differed from one window to the next, in the median."""
 
+    alike: float = 0.0
+    """Share of the windows that had as many segments as the one before, to one."""
+
     @property
     def served_evenly(self) -> bool:
         """Whether payload came at the same rate throughout, or at least from one window to the next."""
+        if self.alike >= _ALIKE:
+            return True
         by_window = self.local <= max(_OF_THE_COUNT * self.exact, _EVEN)
         return self.exact <= _EVEN_COUNTED and (by_window or self.payload <= _CONSTANT)
 
@@ -130,6 +137,7 @@ def spreads(
                 nothing_late,
                 _lasting(payload),
                 _local(payload),
+                _alike(payload, counts),
             )
     return None
 
@@ -183,6 +191,14 @@ def _lasting(rates: Floats) -> float:
 def _local(rates: Floats) -> float:
     half = float(np.median(rates))
     return float(np.median(np.abs(np.diff(rates)))) / half if half > 0 and rates.size > 1 else np.inf
+
+
+def _alike(rates: Floats, counts: Floats) -> float:
+    """`counts`: the segments of each window. Windows may be of different lengths."""
+    if rates.size < 2:
+        return 0.0
+    differ = np.abs(np.diff(rates)) * counts[1:] / np.maximum(rates[1:], 1e-9)
+    return float((differ <= _ONE_SEGMENT).mean())
 
 
 def _spread(rates: Floats) -> float:

@@ -17,7 +17,8 @@ from bentpipe.doctor.paced import NEAR, paced
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import rate
 
-_SAME = 0.005
+_SAME = 0.015
+"""BBR paces 1 % below what it has found, and a program's bound may be either."""
 _MOSTLY = 0.8
 _LEAST_ROUND_TRIPS = 16
 _LEAST_SAMPLES = 10
