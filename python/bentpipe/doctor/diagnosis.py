@@ -164,7 +164,8 @@ def _grouped(number: int, near: Sequence[int], views: Sequence[View]) -> _Group:
     members = (number, *near)
     counts = [connections(views[each].evidence) for each in members]
     firsts = dict(zip(members, itertools.accumulate(counts[:-1], initial=0), strict=True))
-    seen = view(joined(views[number], [views[each] for each in near]))
+    of = views[number]
+    seen = view(joined(of, [views[each] for each in near]), of.paths_base_s)
     return _Group(members, firsts, seen, _claims(seen))
 
 

@@ -31,18 +31,26 @@ def signs(view: View) -> dict[str, float]:
     if not places.size or not view.base_rtt_s:
         return {}
     seen = _Seen(view, places)
-    return {**seen.start(), **seen.later(), **seen.passed(), **seen.waits(), **seen.rates(), **_host(view)}
+    return {
+        **seen.start(),
+        **seen.later(),
+        **seen.passed(),
+        **seen.waits(),
+        **seen.rates(),
+        **_host(view, places),
+    }
 
 
-def _host(view: View) -> dict[str, float]:
-    """What the hosts can do, and how often TCP of a sender waits for what is late, and repairs."""
+def _host(view: View, places: Places) -> dict[str, float]:
+    """What the hosts can do, how often a sender's TCP waits for what is late and how often for nothing, and
+    for which share of the time nothing has been lost at the end."""
     of = view.evidence
     found = {"sack": float(not of.lacks_sack), "stamps": float(not of.lacks_timestamps)}
-    states = of.samples["recovery"].drop_nulls()
-    if states.len():
-        found["disorder_share"] = float((states == "disorder").mean() or 0.0)  # type: ignore[arg-type]
-        found["calm_share"] = float((states == "open").mean() or 0.0)  # type: ignore[arg-type]
-    quiet_s = float(view.time_s[-1] - view.time_s[before_losses(view)[-1]])
+    told = view.calm | view.disorder | view.recovering
+    if told.any():
+        found["disorder_share"] = float(view.disorder[told].mean())
+        found["calm_share"] = float(view.calm[told].mean())
+    quiet_s = float(view.time_s.max() - view.time_s[places].max())
     found["quiet_share"] = quiet_s / max(float(np.ptp(view.time_s)), 1e-6)
     return found
 

@@ -45,6 +45,7 @@ _EVEN = 0.001
 _CONSTANT = 0.01
 _EVEN_COUNTED = 0.04
 _ALIKE = 0.75
+_DRIFTS, _SLOWLY = 0.5, 0.2
 _OF_THE_COUNT = 0.6
 _LONGER = 3
 _LEFT = 2.0
@@ -194,11 +195,16 @@ def _local(rates: Floats) -> float:
 
 
 def _alike(rates: Floats, counts: Floats) -> float:
-    """`counts`: the segments of each window. Windows may be of different lengths."""
+    """`counts`: the segments of each window, which may be of different lengths. 0 where they mostly grow, or
+    mostly fall, one by one: cwnd does so."""
     if rates.size < 2:
         return 0.0
-    differ = np.abs(np.diff(rates)) * counts[1:] / np.maximum(rates[1:], 1e-9)
-    return float((differ <= _ONE_SEGMENT).mean())
+    differ = np.diff(rates) * counts[1:] / np.maximum(rates[1:], 1e-9)
+    alike = np.abs(differ) <= _ONE_SEGMENT
+    drifts = abs(float(differ[alike].sum())) > max(
+        _DRIFTS * float(np.abs(differ[alike]).sum()), _SLOWLY * differ.size
+    )
+    return 0.0 if drifts else float(alike.mean())
 
 
 def _spread(rates: Floats) -> float:

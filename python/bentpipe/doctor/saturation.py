@@ -112,13 +112,16 @@ def even_stretches(
             & (np.abs(of - before) <= np.maximum(_ONE_PERCENT * of, least_bit_s))
         )
         even &= least_bit_s <= _COUNTED * of
+        last = 0
         for begin, end in stretches(even):
             low, half, high = np.quantile(of[begin:end], (0.0, 0.5, 1.0))
             exact = max(_ONE_PERCENT * half, least_bit_s)
             if high - low <= 2 * exact and at_s[end - 1] - at_s[begin] >= _EVEN_WINDOWS * window_s:
                 # The first window is even, too, though the one before it was not.
-                differs = np.flatnonzero(np.abs(of[:begin] - half) > exact)
-                found.append(own[int(differs[-1]) + 1 if differs.size else 0 : end])
+                first = max(int(np.searchsorted(at_s, at_s[begin] - window_s)), last)
+                differs = np.flatnonzero(np.abs(of[first:begin] - half) > exact)
+                found.append(own[first + (int(differs[-1]) + 1 if differs.size else 0) : end])
+                last = end
     return found
 
 

@@ -38,10 +38,10 @@ _COUNTED_SEGMENTS = 2
 """A count of segments in a window is exact to two."""
 REORDERS = 10
 """Degree of reordering, in segments, that a sender's TCP learns from nothing else; Linux begins with 3."""
-_SOMETIMES = 0.02
-_OFTEN = 0.3
 LATE_SHARE = 0.5
 """Share of the time with late segments that losses alone do not make."""
+_SOMETIMES = 0.02
+_OFTEN = 0.3
 
 
 @dataclass(frozen=True)
@@ -64,12 +64,18 @@ class View:
     flight: Floats
     queue_s: Floats
     recovering: Flags
+    disorder: Flags
+    """Whether the sender's TCP waits for what is late (`TCP_CA_Disorder`)."""
+    calm: Flags
+    """Whether it waits for nothing and repairs nothing (`TCP_CA_Open`)."""
     standing: Flags
     """Where the payload's queue stands (saturation.py)."""
     returning: Flags
     """Where a queue of acknowledgements stands on the way back (return_way.py)."""
     after_timeout: Flags
     """Whether TCP repairs after a retransmission timeout."""
+    paths_base_s: float | None = None
+    """The base RTT, if it is that of another transfer over the same path."""
     capacity_bit_s: float | None = None
     capacity_from: str = ""
     """How the capacity was found: `queue`, `losses`, `overshoot`, `probing` (BBR), or nothing."""
@@ -111,6 +117,8 @@ class View:
             flight=self.flight[keep],
             queue_s=self.queue_s[keep],
             recovering=self.recovering[keep],
+            disorder=self.disorder[keep],
+            calm=self.calm[keep],
             standing=self.standing[keep],
             returning=self.returning[keep],
             after_timeout=self.after_timeout[keep],
@@ -152,13 +160,12 @@ class View:
 
     @cached_property
     def in_disorder(self) -> bool:
-        """Whether a sender often waits for what is late (`TCP_CA_Disorder`), or repairs most of the time."""
-        states = self.evidence.samples["recovery"].drop_nulls()
-        if not states.len():
-            return True
-        return float((states == "disorder").mean() or 0) >= _SOMETIMES or (  # type: ignore[arg-type]
-            float((states != "open").mean() or 0) >= _OFTEN  # type: ignore[arg-type]
-        )
+        """Whether a sender with something in flight often waits for what is late, or is not calm for a good
+        part of the time; true where it does not tell."""
+        told = (self.calm | self.disorder | self.recovering) & (self.flight > 0)
+        count = int(told.sum())
+        disorder, calm = int((told & self.disorder).sum()), int((told & self.calm).sum())
+        return not count or disorder >= _SOMETIMES * count or count - calm >= _OFTEN * count
 
     def waits_long(self, where: Flags) -> bool:
         """Whether packets mostly wait half a round trip or more then, as nowhere without a queue."""

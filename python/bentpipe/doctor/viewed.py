@@ -35,6 +35,8 @@ _SILENT_SEGMENTS = 8
 _DEFAULT_MSS = 1448
 _FEW = 0.5
 _CLEARLY_LESS = 0.8
+_BEGINS_S = 2.0
+_AS_LONG = 0.5
 _PAUSED_OF = 8
 """Segments that usually come between two samples; fewer do not tell a pause."""
 _OFTEN = 0.2
@@ -49,23 +51,37 @@ _MAD = 1.4826
 
 
 def views(transfers: Iterable[Evidence]) -> list[View]:
-    """Of all transfers that one end saw. The shortest round trip of the path is known by whichever of them
-    saw it: one that began while others filled the queue never did."""
+    """Of all transfers that one end saw. One that began while others filled the queue never saw the path's
+    shortest round trip, and takes it from them."""
     found = [view(each) for each in transfers]
     return [_with_paths_base(each, found) for each in found]
 
 
 def _with_paths_base(of: View, others: Sequence[View]) -> View:
-    bases = [each.base_rtt_s for each in others if each.base_rtt_s and _same_path(each.evidence, of.evidence)]
-    if not of.base_rtt_s or not bases or min(bases) >= _CLEARLY_LESS * of.base_rtt_s:
+    if not of.base_rtt_s:
         return of
-    return view(of.evidence, min(bases))
+    bases = [_sampled_base_s(each) for each in others if _shares_its_queue(each, of)]
+    shortest_s = min(bases, default=np.inf)
+    return of if shortest_s >= _CLEARLY_LESS * of.base_rtt_s else view(of.evidence, shortest_s)
 
 
-def _same_path(one: Evidence, other: Evidence) -> bool:
-    """Whether both take the same path. Of a run the ends are not named: there those count that go the other
-    way."""
-    return one.ends == other.ends and (bool(one.ends) or one.direction != other.direction)
+def _shares_its_queue(other: View, of: View) -> bool:
+    """Whether the other was under way over the same path when this one began, with round trips about as long:
+    equal addresses alone may hide two paths. Of a run the ends are not named, and it has one path. There
+    only one that goes the other way counts."""
+    its, own = other.evidence, of.evidence
+    opposite = {its.direction, own.direction} == {"up", "down"}
+    if other is of or its.ends != own.ends or not (own.ends or opposite):
+        return False
+    just_after = (other.time_s >= own.start_s) & (other.time_s <= own.start_s + _BEGINS_S)
+    rtt_s = middle(other.rtt_s, just_after)
+    return its.start_s < own.start_s and bool(rtt_s >= _AS_LONG * (of.base_rtt_s or np.inf))
+
+
+def _sampled_base_s(of: View) -> float:
+    """The shortest round trip of its samples: something nearer may have answered its handshake."""
+    every = np.concatenate([of["min_rtt_s"], of.rtt_s])
+    return float(np.min(every[np.isfinite(every) & (every > 0)], initial=np.inf))
 
 
 def view(evidence: Evidence, paths_base_s: float | None = None) -> View:
@@ -100,6 +116,9 @@ def view(evidence: Evidence, paths_base_s: float | None = None) -> View:
         else rate * np.where(np.isfinite(rtt_s), rtt_s, base or np.nan) / 8,
         queue_s=rtt_s - base if base else np.full_like(rtt_s, np.nan),
         recovering=frame["recovery"].is_in(["recovery", "loss"]).fill_null(value=False).to_numpy(),
+        disorder=(frame["recovery"] == "disorder").fill_null(value=False).to_numpy(),
+        calm=(frame["recovery"] == "open").fill_null(value=False).to_numpy(),
+        paths_base_s=paths_base_s,
         standing=np.zeros(frame.height, bool),
         returning=np.zeros(frame.height, bool),
         after_timeout=(frame["recovery"] == "loss").fill_null(value=False).to_numpy(),
@@ -270,10 +289,10 @@ def _is_silent(of: View) -> Flags:
 
 
 def _first(of: View, known: Flags) -> Flags:
-    """The first samples, with hardly anything in flight, in which packets wait less than a round trip."""
+    """The first samples, with hardly anything in flight, in which packets wait clearly less than the base
+    round trip."""
     few = of.flight <= _FIRST * np.median(of.flight[known])
-    more = np.flatnonzero(known & ~few)
-    begins = np.arange(of.size) < (more[0] if more.size else of.size)
+    begins = of.time_s < np.min(of.time_s[known & ~few], initial=np.inf)
     found: Flags = known & few & begins & (of.queue_s <= _OF_JITTER * (of.base_rtt_s or 0.0))
     return found
 
@@ -294,7 +313,7 @@ def _noise_s(of: View) -> float:
         found += middle(of.queue_s, few)
     first = _first(of, known)
     if first.any() and (wait_s := middle(of.queue_s, first)) > found:
-        # Jitter makes the first ones wait as long. A longer wait is a queue that stood from the beginning.
+        # With jitter packets wait from the beginning. A longer wait is a queue that stood by then.
         found = wait_s + _FROM_ONE_TO_THE_NEXT * scatter
     if not of.at_sender and not of.evidence.of_packets:
         found = max(found, _RECEIVERS_TICK_S)

@@ -29,7 +29,7 @@ from bentpipe.doctor.families.losses import (
     passed_bit_s,
 )
 from bentpipe.doctor.families.receive_window import filled_from_afar
-from bentpipe.doctor.families.requests import waits_for_requests
+from bentpipe.doctor.families.requests import large_requests, waits_for_requests
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
 from bentpipe.doctor.several import at_times_of, whole
@@ -87,11 +87,12 @@ def at_receiver(view: View) -> list[Claim]:
     lossy |= explained
     for each in silent:
         lossy &= ~each.holds
-    lossy &= ~waiting
+    if waiting.mean() < _MOSTLY:
+        lossy &= ~waiting
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
         kind = max(by_chance, key=lambda cause: by_chance[cause])
-        if not asked and (certainty := _full_rather(view, kind, by_chance[FULL])):
+        if not asked and (certainty := _full_rather(view, kind, by_chance.get(FULL, 0.0))):
             claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, certainty))
             calm &= False
         elif kind == FULL:
@@ -230,7 +231,7 @@ def _full_rather(view: View, kind: str, full_chance: float) -> float:
     """How sure it is that payload which comes at one rate for long is the path's and not the sender's doing;
     0 if it is not. If another rate follows, the path's rate changed, though a program may send so, too: a
     buffer holds the same in any round trip. Where no round trips are known, a sender that paces itself looks
-    the same as a full path, unless its other signs all speak against one. `full_chance`: by them."""
+    the same as a full path. `full_chance`: that of a full path by all signs; too small a one decides."""
     came = (view.total_bit_s > 0) & ~rising(view)
     even_share = share_of(view.even, came, view.dt_s)
     if even_share < _OFTEN_EVEN:
@@ -396,11 +397,16 @@ def _silences(view: View, waiting: Flags) -> tuple[Flags, list[float]]:
         quiet = (came <= 0) & (view.dt_s > 0) & ~(view["rwnd_bytes"] < view.mss)
     least_s = max(_SHORT_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
     waits_s = [float(view.dt_s[begin:end].sum()) for begin, end in stretches(waiting)]
+    asked = large_requests(view)
     usual_wait_s = float(np.median(waits_s)) if waits_s else 0.0
     found = []
     for begin, end in stretches(quiet):
         length = float(view.dt_s[begin:end].sum())
-        if waiting[begin:end].all() and length <= _MUCH_LONGER * usual_wait_s:
+        if (
+            asked[max(begin - 1, 0) : end].any()
+            and waiting[begin:end].all()
+            and length <= _MUCH_LONGER * usual_wait_s
+        ):
             continue
         began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
         if length >= least_s and began:

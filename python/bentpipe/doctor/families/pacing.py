@@ -1,7 +1,6 @@
 """Pacing: the sender sends at a rate of its own, below what cwnd and the window allow.
 
-A sample is paced if there is more to send, less than 90 % of cwnd is in flight, nothing is repaired,
-and the rate is within 10 % of the pacing rate. CUBIC and Reno are paced at 1.2 cwnd / RTT or twice
+paced.py says which samples are paced. CUBIC and Reno are paced at 1.2 cwnd / RTT or twice
 that, above what they reach.
 
 BBR's pacing rate is what it measured. BBR sends a quarter faster every eighth round trip and would have
@@ -18,7 +17,7 @@ from bentpipe.doctor.view import View
 from bentpipe.words.wording import rate
 
 _SAME = 0.015
-"""BBR paces 1 % below what it has found, and a program's bound may be either."""
+"""BBR paces 1 % below what it has found. So where a program bounds it, its rate is the bound or 1 % less."""
 _MOSTLY = 0.8
 _LEAST_ROUND_TRIPS = 16
 _LEAST_SAMPLES = 10
