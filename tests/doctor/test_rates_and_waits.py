@@ -193,10 +193,10 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
         "sender-application",
         "receiver",
         {
-            "path": {"rtt": "63.33 ms", "rate": "140 Mbit/s", "queue": "4236587 B"},
+            "path": {"rtt": "97.4 ms", "rate": "196.637 Mbit/s", "queue": "4283801 B"},
             "host": {**LARGE, "congestion_control": {"name": "cubic", "slow_start": "standard"}},
             "workload": [
-                {"name": "main", "kind": "http", "size": "271086 B", "fetches": 60, "keep_alive": True}
+                {"name": "main", "kind": "http", "size": "700 kB", "fetches": 48, "keep_alive": True}
             ],
             "duration": "30 s",
             "until": "done",
