@@ -173,6 +173,29 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "18 s",
         },
     ),
+    "the same, and no round trips are known": (
+        "capacity",
+        "receiver",
+        {
+            "path": {
+                "rtt": "7.194 ms",
+                "rate": "2.348 Mbit/s",
+                "down": {
+                    "rate": {
+                        "steps": [
+                            *(["0 s", "2.348 Mbit/s"], ["4.191 s", "2.98 Mbit/s"]),
+                            *(["7.677 s", "2.682 Mbit/s"], ["10.792 s", "4.269 Mbit/s"]),
+                            *(["15.721 s", "4.282 Mbit/s"],),
+                        ]
+                    },
+                    "queue": "60 kB",
+                },
+            },
+            "host": {**LARGE, "congestion_control": "reno", "timestamps": False},
+            "workload": [{**BULK, "start": "0.12 s", "time": "17 s"}],
+            "duration": "18 s",
+        },
+    ),
     "BBR paces 1 % below what its program allows, and sometimes as much": (
         "pacing",
         "sender",

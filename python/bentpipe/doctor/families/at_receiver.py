@@ -32,6 +32,7 @@ from bentpipe.doctor.families.receive_window import filled_from_afar
 from bentpipe.doctor.families.requests import large_requests, waits_for_requests
 from bentpipe.doctor.families.sender_from_afar import sender_side
 from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
+from bentpipe.doctor.return_way import STEADY, spreads
 from bentpipe.doctor.several import at_times_of, whole
 from bentpipe.doctor.silences import (
     LESS_THAN_USUAL,
@@ -62,6 +63,7 @@ _OFTEN_EVEN = 0.4
 _MOSTLY_EVEN = 0.6
 _JUST_BEFORE_S = 0.5
 _REPAIR_ROUND_TRIPS = 2
+_MOSTLY_ALIKE = 0.75
 _SEVERAL_RATES = 0.8
 """Certainty: a program could send so, too."""
 
@@ -234,6 +236,8 @@ def _full_rather(view: View, kind: str, full_chance: float) -> float:
     the same as a full path. `full_chance`: that of a full path by all signs; too small a one decides."""
     came = (view.total_bit_s > 0) & ~rising(view)
     even_share = share_of(view.even, came, view.dt_s)
+    if kind not in (*SENDER_SIDE, FULL) and _comes_in_steps(view, came):
+        return _SEVERAL_RATES
     if even_share < _OFTEN_EVEN:
         return 0.0
     if _differ(view, view.total_bit_s) and (kind != "send-buffer" or _differ(view, view.flight)):
@@ -241,6 +245,23 @@ def _full_rather(view: View, kind: str, full_chance: float) -> float:
     if kind not in SENDER_SIDE or even_share < _MOSTLY_EVEN or full_chance < _UNLIKELY:
         return 0.0
     return _LIKELY if kind != "send-buffer" and not view.knows("srtt_s") else 0.0
+
+
+def _comes_in_steps(view: View, came: Flags) -> bool:
+    """Whether as many segments come in each window as in the one before, also where some were lost, and in
+    time at clearly different rates. Behind a queue they do, where the path's rate changes."""
+    if not view.knows("segments_sent") or not view.base_rtt_s:
+        return False
+    seen = spreads(
+        time_s=view.time_s,
+        connection=view.connection,
+        segments=np.nan_to_num(view["segments_sent"]),
+        acks=None,
+        standing=came,
+        base_s=view.base_rtt_s,
+        nothing_late=False,
+    )
+    return seen is not None and seen.alike >= _MOSTLY_ALIKE and seen.payload >= STEADY + seen.exact
 
 
 def full_by_arrivals(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
