@@ -54,12 +54,14 @@ _SOME = 5
 """Losses, from which on they limit although the window is full at each of them."""
 _LIKELY = 0.5
 _UNLIKELY = 0.05
+_HARDLY_EVER = 0.01
 _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
 _MOSTLY = 0.5
 _OFTEN_EVEN = 0.4
-"""At several rates: what is between two of them counts as uneven."""
+"""At clearly different rates: what is between two of them counts as uneven."""
+_CLEARLY_ANOTHER = 1.25
 _MOSTLY_EVEN = 0.6
 _JUST_BEFORE_S = 0.5
 _REPAIR_ROUND_TRIPS = 2
@@ -223,10 +225,10 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     return _overflow(view, holds, found, chance)
 
 
-def _differ(view: View, values: Floats) -> bool:
-    """Whether these differ from one stretch of an even rate to another."""
+def _differ(view: View, values: Floats, ratio: float = ANOTHER_RATE) -> bool:
+    """Whether these differ by so much from one stretch of an even rate to another."""
     of_each = [middle(values[places]) for places in view.even_stretches]
-    return max(of_each) >= ANOTHER_RATE * min(of_each)
+    return bool(of_each) and max(of_each) >= ratio * min(of_each)
 
 
 def _full_rather(view: View, kind: str, full_chance: float) -> float:
@@ -238,11 +240,12 @@ def _full_rather(view: View, kind: str, full_chance: float) -> float:
     even_share = share_of(view.even, came, view.dt_s)
     if kind not in (*SENDER_SIDE, FULL) and _comes_in_steps(view, came):
         return _SEVERAL_RATES
-    if even_share < _OFTEN_EVEN:
+    clearly = _differ(view, view.total_bit_s, _CLEARLY_ANOTHER)
+    if even_share < (_OFTEN_EVEN if clearly else _MOSTLY_EVEN):
         return 0.0
     if _differ(view, view.total_bit_s) and (kind != "send-buffer" or _differ(view, view.flight)):
         return _SEVERAL_RATES
-    if kind not in SENDER_SIDE or even_share < _MOSTLY_EVEN or full_chance < _UNLIKELY:
+    if kind not in SENDER_SIDE or even_share < _MOSTLY_EVEN or full_chance < _HARDLY_EVER:
         return 0.0
     return _LIKELY if kind != "send-buffer" and not view.knows("srtt_s") else 0.0
 
