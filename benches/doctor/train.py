@@ -38,7 +38,7 @@ from wider import WIDE, WIDER
 
 from bentpipe.doctor import drop_causes
 from bentpipe.doctor.boosted import Trees
-from bentpipe.doctor.drop_causes import AT_RECEIVER, CAUSES, FULL, all_signs
+from bentpipe.doctor.drop_causes import AT_RECEIVER, CAUSES, FULL, IN_CAPTURES, all_signs
 from bentpipe.doctor.evidence import Evidence, SeenFrom
 from bentpipe.doctor.viewed import view
 from bentpipe.whole_file import write_whole
@@ -62,6 +62,7 @@ _PLANTED = {
     "send-buffer": "send-buffer",
     "sender-application": "sender-application",
     "pacing": "pacing",
+    "ack-path": "ack-path",
 }
 _COMMON = {"capacity", "bufferbloat", *OTHERS}
 """Kinds of labs with the cause of another."""
@@ -220,6 +221,8 @@ def _log_more_frequent(cause: str, end: str, kinds: set[str]) -> float:
 
 
 def _causes(end: str) -> tuple[str, ...]:
+    if end in _PACKETS:
+        return IN_CAPTURES
     return CAUSES if end in _SENDERS else AT_RECEIVER
 
 
@@ -245,7 +248,7 @@ def _of_end(rows: list[Seen], end: str) -> list[Seen]:
     """The runs to which the trees of that end are fitted. Those of a sender have BBR's among them, but for
     its labs with random loss, which only BBR fills. Those of BBR have all."""
     if end not in _SENDERS:
-        return [each for each in rows if each.end == end]
+        return [each for each in rows if each.end == end and _cause(each.kind, end) in _causes(end)]
     of = (_ENDS[0], _BBR) if end in (_ENDS[0], _BBR) else (end,)
     return [
         each

@@ -9,14 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bentpipe.doctor.boosted import Trees, from_arrays
-from bentpipe.doctor.drop_causes import AT_RECEIVER, CAUSES, _trees
+from bentpipe.doctor.drop_causes import AT_RECEIVER, CAUSES, IN_CAPTURES, _trees
 
 FITTING = Path(__file__).parents[2] / "benches" / "doctor" / "fitting.py"
 
 ENDS = {
     **dict.fromkeys(("sender", "sender of several", "sender of bbr"), CAUSES),
     **dict.fromkeys(("receiver", "receiver of several"), AT_RECEIVER),
-    **dict.fromkeys(("packets at sender", "packets at receiver"), AT_RECEIVER),
+    **dict.fromkeys(("packets at sender", "packets at receiver"), IN_CAPTURES),
 }
 WITHOUT_LABS = {"receiver of several": {"sender-application"}}
 """Causes that no lab of the training half has there."""

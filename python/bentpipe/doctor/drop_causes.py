@@ -29,8 +29,10 @@ SENDER_SIDE = ("send-buffer", "sender-application", "pacing")
 """What can keep a sender from sending more. A receiver infers these too."""
 FULL = "capacity"
 """A receiver and a capture infer from the same signs that the path was full: round trips may not show it."""
-AT_RECEIVER = (*CAUSES, *SENDER_SIDE, FULL)
-"""And in a capture."""
+IN_CAPTURES = (*CAUSES, *SENDER_SIDE, FULL)
+AT_RECEIVER = (*IN_CAPTURES, "ack-path")
+"""A capture tells by time stamps on which way packets wait. A receiver's sockets may show no queue where ACKs
+wait."""
 FILE = "drop_trees.npz"
 _TEMPERED = 2 / 3
 _KEEPS_ORDER = 3

@@ -21,7 +21,10 @@ def capacity_of(of: View) -> tuple[float | None, str]:
         # It probes a quarter above what it has found: the path had no more.
         paced = of.total_bit_s[at_its_rate(of)]
         return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
-    found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, of.even)
+    # A receiver's round trips hold pauses of the sender, and a program's bursts wait for each other.
+    with np.errstate(invalid="ignore"):
+        long = (of.queue_s > (of.base_rtt_s or np.inf)) & (of["notsent_bytes"] >= of.mss)
+    found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, of.even | long)
     if found is not None:
         return found, "queue"
     if of.at_sender and of.reorders:

@@ -204,14 +204,18 @@ def _narrow_plateau(rate: Floats, flight: Floats, queue_s: Floats, use: Flags) -
     return upper & (rate >= 0.95 * np.median(rate[upper][high]))
 
 
-def path_rate_bit_s(rate: Floats, standing: Flags, calm: Flags, weights: Floats, even: Flags) -> float | None:
+def path_rate_bit_s(
+    rate: Floats, standing: Flags, calm: Flags, weights: Floats, alone: Flags
+) -> float | None:
     """The median rate while a queue stood; None where there were too few such samples, or where the rate was
-    exceeded without one. `even`: the rate was the same for long; if it mostly was, the path has several."""
+    exceeded without one. `alone`: samples that say so by themselves. The rate was the same for long, so that
+    the path has several; or packets waited longer than the base round trip, so that a bucket let pass what
+    came faster before, or others were not there yet. If most are such, a higher rate says nothing."""
     stands = standing & calm & (weights > 0)
     if stands.sum() < _LEAST_SAMPLES:
         return None
     found = float(np.median(rate[stands]))
-    if float(weights[stands & even].sum()) >= _MOSTLY * float(weights[stands].sum()):
+    if float(weights[stands & alone].sum()) >= _MOSTLY * float(weights[stands].sum()):
         # The path's own rate changes, or a bucket let the first bytes pass faster.
         return found
     beyond = (rate > _EXCEEDED * found) & ~standing

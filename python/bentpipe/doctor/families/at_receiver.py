@@ -95,21 +95,32 @@ def at_receiver(view: View) -> list[Claim]:
         lossy &= ~waiting
     calm = (latest < 0) & ~view.standing & ~view.returning & ~rising(view) & ~window_full & ~waiting
     if by_chance:
-        kind = max(by_chance, key=lambda cause: by_chance[cause])
-        if not asked and (certainty := _full_rather(view, kind, by_chance.get(FULL, 0.0))):
-            claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, certainty))
-            calm &= False
-        elif kind == FULL:
-            if share_of(view.returning, view.total_bit_s > 0, view.dt_s) < _MOSTLY:
-                claims.append(full_by_arrivals(view, (calm | lossy) & ~rising(view), found, by_chance[FULL]))
-            calm &= False
-        elif kind in SENDER_SIDE:
-            calm |= lossy & ~rising(view) & ~view.standing
-        elif lossy.any():
-            claims.append(_dropped(view, lossy, found, by_chance))
+        likeliest, left = _by_signs(view, calm, lossy, found, by_chance, asked=bool(asked))
+        claims += likeliest
+        calm = left
     if calm.any() and not asked:
         claims.append(sender_side(view, calm, by_chance))
     return claims
+
+
+def _by_signs(
+    view: View, calm: Flags, lossy: Flags, found: Episodes, by_chance: Mapping[str, float], *, asked: bool
+) -> tuple[list[Claim], Flags]:
+    """What all signs say, and the samples that are left for the sender's side. `asked`: the sender waited for
+    requests."""
+    nowhere = np.zeros(view.size, bool)
+    kind = max(by_chance, key=lambda cause: by_chance[cause])
+    every = (calm | lossy) & ~rising(view)
+    if not asked and (certainty := _full_rather(view, kind, by_chance.get(FULL, 0.0))):
+        return [full_by_arrivals(view, every, found, certainty)], nowhere
+    if kind == FULL:
+        returns = share_of(view.returning, view.total_bit_s > 0, view.dt_s) >= _MOSTLY
+        return [] if returns else [full_by_arrivals(view, every, found, by_chance[FULL])], nowhere
+    if kind == "ack-path" and not asked:
+        return [_behind_acks(view, every, by_chance[kind])], nowhere
+    if kind in SENDER_SIDE:
+        return [], calm | (lossy & ~rising(view) & ~view.standing)
+    return [_dropped(view, lossy, found, by_chance)] if lossy.any() else [], calm
 
 
 def _stalled(
@@ -294,6 +305,25 @@ def full_by_arrivals(view: View, holds: Flags, found: Episodes, chance: float) -
         },
         "a full path's rate bounds what arrives in any time, however short",
         "bursts at a higher rate, or a start at the steady rate",
+    )
+
+
+def _behind_acks(view: View, holds: Flags, chance: float) -> Claim:
+    """Acknowledgements wait, by how the payload arrived: a receiver's round trips may show no queue."""
+    usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
+    return Claim(
+        "ack-path",
+        holds,
+        chance,
+        f"acknowledgements wait on their way back, by how the payload came: {rate(usual)} in the median, in "
+        "bursts and at rates that neither a queue of its own nor losses explain",
+        {
+            "usual_mbit_s": known(usual / 1e6, 3),
+            "queue_s": known(middle(view.queue_s, holds)),
+            "base_rtt_s": known(view.base_rtt_s or float("nan")),
+        },
+        "an acknowledgement that gets through releases a burst, and these come at a constant rate",
+        "payload at a constant rate, or what the sender's socket shows of its acknowledgements",
     )
 
 
