@@ -2,14 +2,20 @@
 was diagnosed wrongly without it."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+import polars as pl
 import pytest
 
 import bentpipe
 from bentpipe.doctor import from_run
 from bentpipe.doctor.diagnosis import Diagnosis, diagnose_all
-from bentpipe.doctor.evidence import SeenFrom
+from bentpipe.doctor.drop_causes import drop_causes
+from bentpipe.doctor.evidence import Evidence, SeenFrom
+from bentpipe.doctor.saturation import even_stretches
+from bentpipe.doctor.viewed import view, views
 
 BULK = {"name": "main", "kind": "bulk", "direction": "down"}
 LARGE = {"tcp_rmem": [4096, 131072, 67_108_864], "tcp_wmem": [4096, 16384, 67_108_864]}
@@ -225,6 +231,105 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "until": "done",
         },
     ),
+    "what keeps a sender from filling its windows keeps it from filling the path, though jitter makes "
+    "packets wait": (
+        "pacing",
+        "sender",
+        {
+            "path": {
+                "rtt": "9.1 ms",
+                "jitter": {"spread": "1.94 ms", "distribution": "normal", "correlation": 0.3},
+                "rate": "99.032 Mbit/s",
+                "queue": "30 ms",
+            },
+            "workload": [{**BULK, "time": "10.1 s", "max_pacing_rate": "35.778 Mbit/s"}],
+            "duration": "11 s",
+            "seed": 826363,
+        },
+    ),
+    "with jitter packets wait from the first one on": (
+        "receiver-window",
+        "sender",
+        {
+            "path": {
+                "rtt": "38 ms",
+                "jitter": {"spread": "5.291 ms", "distribution": "normal", "correlation": 0.5},
+                "rate": "91.008 Mbit/s",
+                "queue": "1 bdp",
+                "up": {"rate": "11.376 Mbit/s", "queue": "1 bdp"},
+            },
+            "client": {"tcp_rmem": [4096, 131072, 361326]},
+            "workload": [{**BULK, "time": "9.8 s"}, {**PINGS, "interval": "200 ms", "start": "-2 s"}],
+            "duration": "11 s",
+            "seed": 527053,
+        },
+    ),
+    "a server thinks before each answer, for longer than samples are apart": (
+        "sender-application",
+        "receiver",
+        {
+            "path": {
+                "rtt": "31 ms",
+                "jitter": {"spread": "1.184 ms", "distribution": "normal", "correlation": 0.3},
+                "rate": "85.449 Mbit/s",
+                "queue": "1 bdp",
+                "up": {"rate": "42.725 Mbit/s"},
+            },
+            "host": {"congestion_control": "reno"},
+            "workload": [
+                {
+                    **{"name": "main", "kind": "http", "connections": 1, "think": "913 ms"},
+                    "objects": [
+                        *("7344496 B", "5600720 B", "3819462 B", "8158032 B"),
+                        *("3852074 B", "6739404 B", "7767758 B", "4320856 B"),
+                    ],
+                }
+            ],
+            "duration": "30 s",
+            "until": "done",
+            "seed": 503499,
+        },
+    ),
+    "and loses packets of the first one only": (
+        "sender-application",
+        "receiver",
+        {
+            "path": {
+                "rtt": "26.7 ms",
+                "rate": "76.572 Mbit/s",
+                "queue": "30 ms",
+                "up": {"rate": "6.381 Mbit/s"},
+            },
+            "host": {"congestion_control": "bbr"},
+            "workload": [
+                {
+                    **{"name": "main", "kind": "http", "connections": 1, "think": "688 ms"},
+                    "objects": [
+                        *("5332680 B", "7747552 B", "4510016 B", "4938638 B", "3496433 B"),
+                        *("7686672 B", "4671718 B", "4706516 B", "7026075 B", "5433753 B"),
+                    ],
+                }
+            ],
+            "duration": "30 s",
+            "until": "done",
+            "seed": 598785,
+        },
+    ),
+    "without round trips a paced sender may be told from a full path by the other signs": (
+        "pacing",
+        "receiver",
+        {
+            "path": {"rtt": "5.067 ms", "mtu": 1400, "rate": "22.727 Mbit/s", "queue": "35 kB"},
+            "host": {
+                **LARGE,
+                "congestion_control": {"name": "fixed-rate", "rate": "10.171 Mbit/s"},
+                "timestamps": False,
+            },
+            "workload": [{**BULK, "time": "9.6 s"}],
+            "duration": "10 s",
+            "seed": 620095,
+        },
+    ),
 }
 
 
@@ -241,3 +346,48 @@ def found_first(lab: Mapping[str, Any], seen_from: SeenFrom) -> Diagnosis:
 def test_the_planted_limit_is_found(what: str) -> None:
     kind, seen_from, lab = LABS[what]
     assert found_first(lab, seen_from).findings[0].kind == kind
+
+
+def seen_in(lab: Mapping[str, Any], name: str) -> Evidence:
+    """From the receiver, as one of several transfers of a host."""
+    run = bentpipe.simulate(bentpipe.Lab(**{"duration": "6 s", "workload": [BULK], **lab}), sample_s=0.1)
+    tables = {each: run.table(each) for each in ("sockets", "flows", "pings")}
+    (found,) = from_run.transfers(run.record, tables, "receiver")
+    return replace(found, name=name, ends=frozenset({"198.51.100.7"}))
+
+
+def test_another_path_behind_the_same_address_leaves_the_base_round_trip() -> None:
+    far = seen_in({"path": {"rtt": "80 ms", "rate": "16 Mbit/s"}}, "far")
+    near = replace(seen_in({"path": {"rtt": "4 ms", "rate": "16 Mbit/s"}}, "near"), start_s=far.start_s - 1)
+    assert [round(each.base_rtt_s or 0, 2) for each in views([far, near])] == [0.08, 0.0]
+
+
+def test_a_transfer_that_began_in_a_full_queue_takes_the_base_round_trip_of_another() -> None:
+    filled = seen_in({"path": {"rtt": "40 ms", "rate": "16 Mbit/s", "queue": "500 ms"}}, "filled")
+    late = replace(filled, name="late", start_s=4.0, samples=filled.samples.filter(pl.col("time_s") > 4))
+    late = replace(late, samples=late.samples.with_columns(min_rtt_s=pl.lit(None, pl.Float64)))
+    late = replace(late, handshake_rtt_s=None)
+    assert (view(late).base_rtt_s or 0) > 0.1
+    assert views([filled, late])[1].base_rtt_s == pytest.approx(0.04, abs=0.005)
+
+
+def test_without_sack_a_sender_learns_no_degree_of_reordering() -> None:
+    run = bentpipe.simulate(
+        bentpipe.Lab(
+            duration="6 s", path={"rtt": "40 ms", "rate": "16 Mbit/s", "loss": 0.01}, workload=[BULK]
+        )
+    )
+    tables = {each: run.table(each) for each in ("sockets", "flows", "pings")}
+    (whole,) = from_run.transfers(run.record, tables, "sender")
+    without = replace(whole, sender_offered=replace(whole.sender_offered, sack=False))
+    assert drop_causes(view(whole))["reordering"] == 0
+    assert drop_causes(view(without))["reordering"] > 0
+
+
+def test_the_first_window_of_a_rate_is_even_too() -> None:
+    time_s = np.arange(0, 8, 0.1)
+    count = np.interp(time_s, (0, 4, 8), (0, 4e6, 10e6))
+    rate = (count - np.interp(time_s - 0.2, time_s, count, left=0)) * 8 / 0.2
+    slow, fast = even_stretches(time_s, rate, np.zeros(80, dtype=np.int64), 0.2, 1e4)
+    assert time_s[fast[[0, -1]]] == pytest.approx([4.2, 7.9])
+    assert slow[-1] < fast[0]
