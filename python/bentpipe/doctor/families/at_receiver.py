@@ -323,7 +323,7 @@ def _behind_acks(view: View, holds: Flags, chance: float) -> Claim:
             "base_rtt_s": known(view.base_rtt_s or float("nan")),
         },
         "an acknowledgement that gets through releases a burst, and these come at a constant rate",
-        "payload at a constant rate, or what the sender's socket shows of its acknowledgements",
+        "payload at a constant rate, or acknowledgements that reach the sender without a wait",
     )
 
 
