@@ -55,6 +55,7 @@ _SOME = 5
 _LIKELY = 0.5
 _UNLIKELY = 0.05
 _HARDLY_EVER = 0.01
+_SURELY_ACKS = 0.8
 _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
@@ -109,6 +110,9 @@ def _by_signs(
     """What all signs say, and the samples that are left for the sender's side. `asked`: the sender waited for
     requests."""
     nowhere = np.zeros(view.size, bool)
+    if by_chance.get("ack-path", 0.0) < _SURELY_ACKS:
+        # A full path whose rate changes looks much the same, and is more frequent.
+        by_chance = among(by_chance, [cause for cause in by_chance if cause != "ack-path"])
     kind = max(by_chance, key=lambda cause: by_chance[cause])
     every = (calm | lossy) & ~rising(view)
     if not asked and (certainty := _full_rather(view, kind, by_chance.get(FULL, 0.0))):
