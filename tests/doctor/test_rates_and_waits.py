@@ -391,3 +391,14 @@ def test_the_first_window_of_a_rate_is_even_too() -> None:
     slow, fast = even_stretches(time_s, rate, np.zeros(80, dtype=np.int64), 0.2, 1e4)
     assert time_s[fast[[0, -1]]] == pytest.approx([4.2, 7.9])
     assert slow[-1] < fast[0]
+
+
+def test_long_waits_right_after_an_outage_show_no_full_path() -> None:
+    lab = {
+        "path": {"rtt": "408 ms", "rate": "39.5 Mbit/s", "outages": [["9.8 s", "6.3 s"]]},
+        "host": {**LARGE, "congestion_control": {"name": "fixed-rate", "rate": "10 Mbit/s"}},
+        "duration": "24 s",
+    }
+    found = found_first(lab, "sender").findings
+    assert {"pacing", "outage"} <= {each.kind for each in found}
+    assert "capacity" not in {each.kind for each in found}

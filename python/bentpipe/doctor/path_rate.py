@@ -7,6 +7,7 @@ from bentpipe.doctor.saturation import path_rate_bit_s
 from bentpipe.doctor.view import LEAST_WINDOW_S, WINDOW_FREE_SEGMENTS, View, before_losses
 
 _SAME_RATE = 0.1
+_OFTEN = 0.3
 _LEAST_EPISODES = 3
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
@@ -23,7 +24,10 @@ def capacity_of(of: View) -> tuple[float | None, str]:
         return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
     # A receiver's round trips hold pauses of the sender, and a program's bursts wait for each other.
     with np.errstate(invalid="ignore"):
-        long = (of.queue_s > (of.base_rtt_s or np.inf)) & (of["notsent_bytes"] >= of.mss)
+        long = of.standing & (of.queue_s > (of.base_rtt_s or np.inf)) & (of["notsent_bytes"] >= of.mss)
+    if float(of.dt_s[long].sum()) < _OFTEN * float(of.dt_s[of.total_bit_s > 0].sum()):
+        # After an outage packets wait long for a little while.
+        long = np.zeros(of.size, bool)
     found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, of.even | long)
     if found is not None:
         return found, "queue"
