@@ -3,7 +3,7 @@
 On top of `wide` (wider.py) it draws other congestion controls, hosts without D-SACK, a smaller MTU, a way
 back that is slower, queues that drop early where the queue is no limit, and a call, keystrokes or echo
 requests beside the transfer. Paths that are full may have a rate that changes in steps, or a bucket that
-lets the first bytes pass faster. Some policers let a second or two of their rate pass at once. Some hosts
+lets the first bytes pass faster. Some policers let 0.2 to 2 s of their rate pass at once. Some hosts
 have no time stamps, and of these some no SACK. Packets that are late may follow others that are, or only a
 few overtake them.
 """
@@ -101,7 +101,7 @@ def _older(planted: Planted, random_: random.Random) -> list[Callable[[dict[str,
         changes.append(lambda lab: _large_bucket(lab, bucket_s))
     correlation = random_.choice((0.25, 0.5))
     if planted.kind == "reordering" and random_.random() < _OFTEN_CORRELATED:
-        changes.append(lambda lab: _correlated(lab, correlation))
+        changes.append(lambda lab: _jittered(lab, correlation=correlation))
     if planted.kind == "reordering" and random_.random() < _OFTEN_SLIGHT:
         packets = math.exp(random_.uniform(*map(math.log, _SLIGHT_PACKETS)))
         distribution = random_.choice(("normal", "uniform", "pareto"))
@@ -122,20 +122,14 @@ def _large_bucket(lab: dict[str, Any], of_s: float) -> dict[str, Any]:
 def _slight(lab: dict[str, Any], packets: float, distribution: str) -> dict[str, Any]:
     """Jitter by which packets overtake so many others, at the path's rate."""
     spread_s = packets * 1500 * 8 / (_rate_mbit_s(lab) * 1e6)
+    return _jittered(lab, spread=f"{spread_s * 1e3:.4f} ms", distribution=distribution)
+
+
+def _jittered(lab: dict[str, Any], **changes: Any) -> dict[str, Any]:
+    """The jitter of each way that has one, changed."""
 
     def way(of: dict[str, Any]) -> dict[str, Any]:
-        if "jitter" not in of:
-            return of
-        slight = {"spread": f"{spread_s * 1e3:.4f} ms", "distribution": distribution}
-        return {**of, "jitter": {**of["jitter"], **slight}}
-
-    path = {name: way(each) if isinstance(each, dict) else each for name, each in lab["path"].items()}
-    return {**lab, "path": way(path)}
-
-
-def _correlated(lab: dict[str, Any], correlation: float) -> dict[str, Any]:
-    def way(of: dict[str, Any]) -> dict[str, Any]:
-        return {**of, "jitter": {**of["jitter"], "correlation": correlation}} if "jitter" in of else of
+        return {**of, "jitter": {**of["jitter"], **changes}} if "jitter" in of else of
 
     path = {name: way(each) if isinstance(each, dict) else each for name, each in lab["path"].items()}
     return {**lab, "path": way(path)}

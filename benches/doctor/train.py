@@ -241,7 +241,8 @@ def left_out(rows: list[Seen]) -> str:
                 chances = without.of(each.signs)
                 said = max(chances, key=lambda cause: chances[cause])
                 (right if said == _cause(each.kind, each.end) else wrong)[each.kind] += 1
-    return ", ".join(f"{kind} {right[kind] / max(right[kind] + wrong[kind], 1):.0%}" for kind in _PLANTED)
+    judged = right + wrong
+    return ", ".join(f"{kind} {right[kind] / judged[kind]:.0%}" for kind in _PLANTED if judged[kind])
 
 
 def _of_end(rows: list[Seen], end: str) -> list[Seen]:
@@ -264,9 +265,10 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--left-out", action="store_true", help="judge three fits by what each left out")
     asked = parser.parse_args()
+    kinds = [each for each in _PLANTED if not asked.captures or _PLANTED[each] in IN_CAPTURES]
     rows: list[Seen] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
-        for kind in _PLANTED:
+        for kind in kinds:
             ones: list[tuple[Callable[[int], list[Seen]], int]] = [
                 (
                     partial(captured_seen if asked.captures else seen, kind=kind, source=each),

@@ -20,6 +20,15 @@ from bentpipe.doctor.viewed import view, views
 BULK = {"name": "main", "kind": "bulk", "direction": "down"}
 LARGE = {"tcp_rmem": [4096, 131072, 67_108_864], "tcp_wmem": [4096, 16384, 67_108_864]}
 PINGS = {"name": "rtt", "kind": "ping", "start": "-3 s", "count": 10}
+
+
+def thinks(think: str, *sizes: int) -> dict[str, Any]:
+    """Files of so many bytes one after another, for each of which the server thinks."""
+    fetches = {"name": "main", "kind": "http", "connections": 1, "think": think}
+    objects = [f"{each} B" for each in sizes]
+    return {"workload": [{**fetches, "objects": objects}], "duration": "30 s", "until": "done"}
+
+
 LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
     "what a sender repeats while segments overtake others shows no rate of the path": (
         "reordering",
@@ -276,17 +285,17 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
                 "up": {"rate": "42.725 Mbit/s"},
             },
             "host": {"congestion_control": "reno"},
-            "workload": [
-                {
-                    **{"name": "main", "kind": "http", "connections": 1, "think": "913 ms"},
-                    "objects": [
-                        *("7344496 B", "5600720 B", "3819462 B", "8158032 B"),
-                        *("3852074 B", "6739404 B", "7767758 B", "4320856 B"),
-                    ],
-                }
-            ],
-            "duration": "30 s",
-            "until": "done",
+            **thinks(
+                "913 ms",
+                7_344_496,
+                5_600_720,
+                3_819_462,
+                8_158_032,
+                3_852_074,
+                6_739_404,
+                7_767_758,
+                4_320_856,
+            ),
             "seed": 503499,
         },
     ),
@@ -301,17 +310,19 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
                 "up": {"rate": "6.381 Mbit/s"},
             },
             "host": {"congestion_control": "bbr"},
-            "workload": [
-                {
-                    **{"name": "main", "kind": "http", "connections": 1, "think": "688 ms"},
-                    "objects": [
-                        *("5332680 B", "7747552 B", "4510016 B", "4938638 B", "3496433 B"),
-                        *("7686672 B", "4671718 B", "4706516 B", "7026075 B", "5433753 B"),
-                    ],
-                }
-            ],
-            "duration": "30 s",
-            "until": "done",
+            **thinks(
+                "688 ms",
+                5_332_680,
+                7_747_552,
+                4_510_016,
+                4_938_638,
+                3_496_433,
+                7_686_672,
+                4_671_718,
+                4_706_516,
+                7_026_075,
+                5_433_753,
+            ),
             "seed": 598785,
         },
     ),
