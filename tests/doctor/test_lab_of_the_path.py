@@ -11,8 +11,10 @@ import bentpipe
 from bentpipe.doctor import from_run
 from bentpipe.doctor.cures import cures
 from bentpipe.doctor.diagnosis import diagnose
+from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.lab_seen import lab_seen, toml
 from bentpipe.doctor.path_seen import path_seen
+from bentpipe.doctor.rate_steps import rate_steps
 
 BULK = {"name": "download", "kind": "bulk", "direction": "down"}
 PATHS: Mapping[str, Mapping[str, Any]] = {
@@ -44,6 +46,32 @@ def test_a_lab_has_what_drops_or_slows_and_carries_as_much(kind: str) -> None:
     assert written == lab_seen(path, found)
     again = bentpipe.simulate(bentpipe.Lab(**{**written, "duration": "8 s"}))
     assert goodput(again) == pytest.approx(goodput(run), rel=0.15)
+
+
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_a_lab_of_a_full_path_that_changed_its_rate_has_the_steps(end: SeenFrom) -> None:
+    steps = [["0 s", "20 Mbit/s"], ["4 s", "12 Mbit/s"], ["9 s", "16 Mbit/s"]]
+    path = {"rtt": "80 ms", "rate": "20 Mbit/s", "down": {"rate": {"steps": steps}}}
+    run = bentpipe.simulate(bentpipe.Lab(duration="14 s", path=path, workload=[BULK]))
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    found = [diagnose(each) for each in from_run.transfers(run.record, tables, end)]
+    seen = path_seen(found)
+    assert seen is not None
+    written = tomllib.loads(toml(lab_seen(seen, found)))
+    told = [[float(each.split()[0]) for each in step] for step in written["path"]["down"]["rate"]["steps"]]
+    assert [rate / 1e6 for _, rate in told] == pytest.approx([20, 12, 16], rel=0.02)
+    assert [at_s for at_s, _ in told] == pytest.approx([0, 4, 9], abs=0.8)
+    again = bentpipe.simulate(bentpipe.Lab(**{**written, "duration": "14 s"}))
+    assert goodput(again) == pytest.approx(goodput(run), rel=0.05)
+
+
+def test_a_lab_of_a_path_of_one_rate_has_no_steps() -> None:
+    path = {"rtt": "80 ms", "rate": "20 Mbit/s"}
+    run = bentpipe.simulate(bentpipe.Lab(duration="14 s", path=path, workload=[BULK]))
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    found = [diagnose(each) for each in from_run.transfers(run.record, tables, "sender")]
+    assert found[0].findings[0].kind == "capacity"
+    assert rate_steps(found[0]) == []
 
 
 def test_a_lab_has_segments_as_late_as_they_were_and_the_usual_round_trip() -> None:

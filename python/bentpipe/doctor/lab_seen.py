@@ -6,10 +6,11 @@ at least, 16 times over, so that it is no limit. A window that bound is set by t
 
 What drops without a queue is written where it was diagnosed: a policer of the rate that passed and the
 largest burst, or a delay line for what was in flight when it lost: a window that leaves the path idle goes as
-one burst. So is a slow way back: it carries the acknowledgements that came while they waited. A short queue
-that overflowed holds what waited at most before it did. Where segments come late one by one, the smallest
-round trip is that of the earliest: the usual one is as much longer as they are late, either way. What took
-less than a twentieth of the time is not written: it would limit the simulated transfer all the time.
+one burst. So is a slow way back: it carries the acknowledgements that came while they waited. A full path
+that changed its rate has its steps (rate_steps.py). A short queue that overflowed holds what waited at most
+before it did. Where segments come late one by one, the smallest round trip is that of the earliest: the usual
+one is as much longer as they are late, either way. What took less than a twentieth of the time is not
+written: it would limit the simulated transfer all the time.
 """
 
 from collections.abc import Sequence
@@ -23,6 +24,7 @@ from bentpipe.doctor.buffers_seen import buffers_seen
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.matching import matched
 from bentpipe.doctor.path_seen import BY_ITSELF, DROPS, PathSeen, large, short_queue_bytes
+from bentpipe.doctor.rate_steps import rate_steps
 from bentpipe.doctor.view import HEADERS_BYTES
 from bentpipe.errors import StoreError
 from bentpipe.whole_file import write_whole
@@ -63,9 +65,13 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
         way["jitter"] = {"spread": f"{late_s * 1e3:.3f} ms", "distribution": "uniform", "reorder": True}
     if path.loss:
         seen["loss"] = float(f"{path.loss:.3g}")
+    before_s = _BEFORE_PAYLOAD * (path.rtt_s or 0.0)
+    if steps := rate_steps(of):
+        begins_s = [step.at_s and before_s + step.at_s for step in steps]
+        rates = [f"{round(step.rate_bit_s)} bit/s" for step in steps]
+        way["rate"] = {"steps": [[f"{at_s:.3f} s", rate] for at_s, rate in zip(begins_s, rates, strict=True)]}
     shape |= {name: pipe for name, pipe in ((direction, way), (opposite, back)) if pipe}
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
-    before_s = _BEFORE_PAYLOAD * (path.rtt_s or 0.0)
     lab: dict[str, Any] = {
         "title": f"{_TITLE}{of.evidence.name} saw it",
         "duration": f"{max(min(of.evidence.duration_s, _LONGEST_S), 1.0) + before_s:.1f} s",
