@@ -46,12 +46,14 @@ class Kept:
         own = sockets.filter(pl.col("role").fill_null("data") == "data")
         return int(own["total_rto"].max() or 0)  # type: ignore[arg-type]
 
-    def seen_from(self, end: SeenFrom, every_s: float) -> list[Evidence]:
-        """The evidence of that end with samples so often."""
+    def seen_from(self, end: SeenFrom, every_s: float, finest_s: float = FINEST_S) -> list[Evidence]:
+        """The evidence of that end with samples so often. `finest_s`: between those that were taken. Real
+        ones are taken at any time, so none of these may be counted as another one."""
         tables = {name: pl.read_parquet(io.BytesIO(each)) for name, each in self.parquet.items()}
         sockets = tables["sockets"]
-        number = (sockets["time_s"] / FINEST_S).round().cast(pl.Int64)
-        chosen = sockets.filter(number % max(round(every_s / FINEST_S), 1) == 0)
+        number = (sockets["time_s"] / finest_s).round().cast(pl.Int64)
+        nth = max(round(every_s / finest_s), 1)
+        chosen = sockets if nth == 1 else sockets.filter(number % nth == 0)
         return list(from_run.transfers(self.record, {**tables, "sockets": chosen}, end))
 
 

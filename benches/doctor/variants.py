@@ -4,6 +4,7 @@
 runs. A kind is left out where the variant takes its limit away: BBR is not limited by random loss.
 """
 
+import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -18,6 +19,10 @@ BY_LOSS = ("random-loss", "short-queue", "reordering", "timeouts", "slow-start",
 _STREAMS = (2, 4, 8)
 _SHORT_S = 8.0
 _HELD_MS = (0.3, 5.0)
+_BUSY_EVERY_S = (0.015, 0.3)
+_BUSY_FOR_S = (0.001, 0.008)
+_LEAST_HELD_S = 1e-5
+_OPEN, _HELD = "1 Gbit/s", "1 bit/s"
 _LATE = (0.005, 0.1)
 _OFTEN_SEVERAL = 0.25
 _OFTEN_UP = 0.5
@@ -99,6 +104,32 @@ def _bunched(planted: Planted) -> Planted:
     return changed(planted, with_bunches)
 
 
+def _busy(planted: Planted) -> Planted | None:
+    """ACKs are held now and then for some milliseconds and go on at once, as by a receiver whose processors
+    are busy. On two of them, each with a second program, iperf3's data left so: most in ones to threes, one
+    burst in thirty of ten, and some of thirty."""
+    random_ = random.Random(f"busy {planted.kind} {planted.lab['seed']}")
+    of_acks = "down" if planted.lab["workload"][0].get("direction", "down") == "up" else "up"
+    if "rate" in planted.lab["path"].get(of_acks, {}):
+        return None
+    every_s, lasts_s = (
+        math.exp(random_.uniform(*map(math.log, each))) for each in (_BUSY_EVERY_S, _BUSY_FOR_S)
+    )
+    steps, at_s = [["0 s", _OPEN]], random_.expovariate(1 / every_s)
+    until_s = float(planted.lab["duration"].split()[0])
+    while at_s < until_s:
+        on_s = at_s + max(random_.expovariate(1 / lasts_s), _LEAST_HELD_S)
+        steps += [[f"{at_s:.6f} s", _HELD], [f"{on_s:.6f} s", _OPEN]]
+        at_s = on_s + max(random_.expovariate(1 / every_s), _LEAST_HELD_S)
+
+    def with_holds(lab: dict[str, Any]) -> dict[str, Any]:
+        path = lab["path"]
+        held = {"rate": {"steps": steps}, "queue": "unlimited"}
+        return {**lab, "path": {**path, of_acks: {**path.get(of_acks, {}), **held}}}
+
+    return changed(planted, with_holds)
+
+
 def fresh(planted: Planted) -> Planted:
     """All at once: the congestion control, how many connections and which way are drawn, too.
 
@@ -140,5 +171,6 @@ VARIANTS: Mapping[str, Callable[[Planted], Planted | None]] = {
     "jitter": _jitter,
     "late": _late,
     "bunched": _bunched,
+    "busy": _busy,
     "fresh": fresh,
 }
