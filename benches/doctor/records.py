@@ -11,7 +11,7 @@ import os
 import pickle
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
@@ -40,16 +40,19 @@ class Kept:
     parquet: Mapping[str, bytes]
     """Its tables."""
 
+    @cached_property
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        return {name: pl.read_parquet(io.BytesIO(each)) for name, each in self.parquet.items()}
+
     def timeouts(self) -> int:
         """Retransmission timers that ran out, at most of a socket of the transfer, as the kernel counts."""
-        sockets = pl.read_parquet(io.BytesIO(self.parquet["sockets"]))
-        own = sockets.filter(pl.col("role").fill_null("data") == "data")
+        own = self._tables["sockets"].filter(pl.col("role").fill_null("data") == "data")
         return int(own["total_rto"].max() or 0)  # type: ignore[arg-type]
 
     def seen_from(self, end: SeenFrom, every_s: float, finest_s: float = FINEST_S) -> list[Evidence]:
         """The evidence of that end with samples so often. `finest_s`: between those that were taken. Real
         ones are taken at any time, so none of these may be counted as another one."""
-        tables = {name: pl.read_parquet(io.BytesIO(each)) for name, each in self.parquet.items()}
+        tables = self._tables
         sockets = tables["sockets"]
         number = (sockets["time_s"] / finest_s).round().cast(pl.Int64)
         nth = max(round(every_s / finest_s), 1)

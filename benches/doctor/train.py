@@ -137,10 +137,11 @@ def seen(number: int, kind: str, source: Source) -> list[Seen]:
         cut_s = _cut_s(changed, seed)
         found = []
         for end in _ENDS:
-            for every_s, until_s in ((fine_s, None), (coarse_s, None), (coarse_s, cut_s)):
+            for every_s in (fine_s, coarse_s):
                 for whole in filter(_has_samples, run.seen_from(end, every_s)):
-                    of = view(whole if until_s is None else _begun(whole, until_s))
-                    found += _rows(kind, number, drop_causes.place(of), every_s, all_signs(of))
+                    ones = [whole, _begun(whole, cut_s)] if every_s == coarse_s else [whole]
+                    for of in map(view, ones):
+                        found += _rows(kind, number, drop_causes.place(of), every_s, all_signs(of))
         return found
     return []
 

@@ -114,9 +114,11 @@ def even_stretches(
         even &= least_bit_s <= _COUNTED * of
         last = 0
         for begin, end in stretches(even):
+            if at_s[end - 1] - at_s[begin] < _EVEN_WINDOWS * window_s:
+                continue
             low, half, high = np.quantile(of[begin:end], (0.0, 0.5, 1.0))
             exact = max(_ONE_PERCENT * half, least_bit_s)
-            if high - low <= 2 * exact and at_s[end - 1] - at_s[begin] >= _EVEN_WINDOWS * window_s:
+            if high - low <= 2 * exact:
                 # The first window is even, too, though the one before it was not.
                 first = max(int(np.searchsorted(at_s, at_s[begin] - window_s)), last)
                 differs = np.flatnonzero(np.abs(of[first:begin] - half) > exact)

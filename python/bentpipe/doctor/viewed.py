@@ -87,11 +87,8 @@ def _sampled_base_s(of: View) -> float:
 def view(evidence: Evidence, paths_base_s: float | None = None) -> View:
     """`paths_base_s`: the path's shortest round trip, if another transfer saw it."""
     frame = evidence.samples.sort("connection", "time_s")
-    columns = {
-        name: frame[name].cast(pl.Float64).fill_null(float("nan")).to_numpy().copy()
-        for name, dtype in frame.schema.items()
-        if dtype != pl.String()
-    }
+    numbers = frame.select(pl.exclude(pl.String).cast(pl.Float64).fill_null(float("nan")))
+    columns = {each.name: each.to_numpy().copy() for each in numbers}
     if -1 in (evidence.sender_offered.window_scale, evidence.receiver_offered.window_scale):
         # The kernel of a receiver keeps a larger window, and cannot say so.
         columns["rwnd_bytes"] = np.minimum(columns["rwnd_bytes"], UNSCALED_BYTES)
