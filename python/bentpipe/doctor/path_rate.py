@@ -3,11 +3,14 @@
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Places
+from bentpipe.doctor.claim import share_of
+from bentpipe.doctor.paced import paced
 from bentpipe.doctor.saturation import path_rate_bit_s
 from bentpipe.doctor.view import LEAST_WINDOW_S, WINDOW_FREE_SEGMENTS, View, before_losses
 
 _SAME_RATE = 0.1
 _OFTEN = 0.3
+_MOSTLY = 0.5
 _LEAST_EPISODES = 3
 _OVERSHOT_SEGMENTS = 8
 _OVERSHOT_SHARE = 0.1
@@ -20,8 +23,8 @@ def capacity_of(of: View) -> tuple[float | None, str]:
         if of.returning.any():
             return None, ""
         # It probes a quarter above what it has found: the path had no more.
-        paced = of.total_bit_s[at_its_rate(of)]
-        return (float(np.median(paced)), "probing") if paced.size >= _LEAST_EPISODES else (None, "")
+        probed = of.total_bit_s[at_its_rate(of)]
+        return (float(np.median(probed)), "probing") if probed.size >= _LEAST_EPISODES else (None, "")
     # A receiver's round trips hold pauses of the sender, and a program's bursts wait for each other.
     with np.errstate(invalid="ignore"):
         long = of.standing & (of.queue_s > (of.base_rtt_s or np.inf)) & (of["notsent_bytes"] >= of.mss)
@@ -31,8 +34,9 @@ def capacity_of(of: View) -> tuple[float | None, str]:
     found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, of.even | long)
     if found is not None:
         return found, "queue"
-    if of.at_sender and of.reorders:
-        # What is sent again was late mostly, and shows no rate.
+    paces = share_of(paced(of), of.total_bit_s > 0, of.dt_s) >= _MOSTLY
+    if paces or (of.at_sender and of.reorders):
+        # What is sent again was late mostly, and shows no rate; nor does what a sender paces itself at.
         return None, ""
     before = before_losses(of)
     overshot = _overshot(of, before)

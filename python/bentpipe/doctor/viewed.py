@@ -27,6 +27,7 @@ from bentpipe.doctor.which_way import by_way
 
 _NOISE_TIMES = 4.0
 _LEAST_NOISE_S = 0.0002
+_ACKED_SEGMENTS = 2
 _RECEIVERS_TICK_S = 0.0011
 """A receiver's round trips are whole ticks of the time stamps' clock, which is 1 ms in Linux."""
 _SILENT_S = 0.05
@@ -46,6 +47,8 @@ _LITTLE = 0.5
 _OF_JITTER = 0.6
 _MOSTLY = 0.5
 _DRAINS = 0.1
+_LESS = 0.8
+_DRAINS_OFTEN = 0.3
 _MAD = 1.4826
 """A normal distribution's standard deviation over its median absolute deviation."""
 
@@ -223,12 +226,14 @@ def _standing(of: View, served: Floats | None = None) -> Flags:
 
 
 def _drains_often(of: View, stands: Flags) -> bool:
-    """Whether a sender that has sent all often has much less in flight than the path holds, while a queue
-    seems to stand: its program's bursts wait for each other, and the path is idle between them."""
+    """Whether a sender that has sent all often has less in flight than the path holds, or much less at times,
+    while a queue seems to stand: its program's bursts wait for each other, and the path is idle between them.
+    """
     if not of.at_sender or of.connections.size != 1 or not stands.any():
         return False
-    idle = of.flight < _LITTLE * of.total_bit_s * (of.base_rtt_s or 0.0) / 8
-    return share_of(idle, stands, of.dt_s) >= _DRAINS
+    held = of.total_bit_s * (of.base_rtt_s or 0.0) / 8
+    little, less = (share_of(of.flight < part * held, stands, of.dt_s) for part in (_LITTLE, _LESS))
+    return little >= _DRAINS or less >= _DRAINS_OFTEN
 
 
 def _pauses_often(of: View, stands: Flags) -> bool:
@@ -294,6 +299,16 @@ def _first(of: View, known: Flags) -> Flags:
     return found
 
 
+def _until_the_next_s(of: View) -> float:
+    """What a receiver's round trip may hold of a sender that paces each of several connections: after an
+    acknowledgement has come it sends the next segment in its own time, and receivers acknowledge every second
+    one. With one connection QUEUED_SEGMENTS is more."""
+    if of.connections.size == 1:
+        return 0.0
+    rate_bit_s = middle(of.rate_bit_s, of.rate_bit_s > 0)
+    return _ACKED_SEGMENTS * of.mss * 8 / rate_bit_s if rate_bit_s > 0 else 0.0
+
+
 def _noise_s(of: View) -> float:
     """The scatter of round trips while less than usual was in flight: what a standing queue has to exceed. At
     a sender no more than the base round trip: a burst that leaves the path idle never waits so long."""
@@ -313,5 +328,5 @@ def _noise_s(of: View) -> float:
         # With jitter packets wait from the beginning. A longer wait is a queue that stood by then.
         found = wait_s + _FROM_ONE_TO_THE_NEXT * scatter
     if not of.at_sender and not of.evidence.of_packets:
-        found = max(found, _RECEIVERS_TICK_S)
+        found = max(found, _RECEIVERS_TICK_S) + _until_the_next_s(of)
     return min(found, of.base_rtt_s) if of.at_sender and of.base_rtt_s else found

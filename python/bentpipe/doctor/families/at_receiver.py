@@ -228,6 +228,8 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     """The likeliest of what drops."""
     kind = max(CAUSES, key=lambda cause: by_chance[cause])
     chance = by_chance[kind]
+    if kind == "random-loss" and _mostly_waits(view, holds):
+        kind, chance = "timeouts", chance + by_chance["timeouts"]
     if kind in ("policer", "line-drops"):
         rate_bit_s = passed_bit_s(view)
         return dropped(view, kind, holds, found, rate_bit_s=rate_bit_s, chance=chance, chances=by_chance)
@@ -238,6 +240,15 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     if kind == "random-loss":
         return _random(view, holds, found, chance)
     return _overflow(view, holds, found, chance)
+
+
+def _mostly_waits(view: View, where: Flags) -> bool:
+    """Whether nothing came in most of that time, each time for as long as a retransmission timer runs at
+    least: losses come in runs then, and timers repair them."""
+    came = view.grown("delivered_bytes") + view.grown("out_of_order") > 0
+    waits_s = np.array([view.dt_s[begin:end].sum() for begin, end in stretches(where & ~came)])
+    long = waits_s >= first_timer_s(view.base_rtt_s or 0.0)
+    return bool(waits_s[long].sum() >= _MOSTLY * view.dt_s[where].sum())
 
 
 def _differ(view: View, values: Floats, ratio: float = ANOTHER_RATE) -> bool:

@@ -16,7 +16,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import middle
 from bentpipe.doctor.claim import Claim, known, share_of
-from bentpipe.doctor.drop_causes import drop_causes
+from bentpipe.doctor.drop_causes import SENDER_SIDE, drop_causes
 from bentpipe.doctor.path_rate import at_its_rate
 from bentpipe.doctor.view import ANOTHER_RATE, View
 from bentpipe.words.wording import duration, percent, rate
@@ -106,11 +106,14 @@ def capacity(view: View) -> list[Claim]:
 
 
 def _drops_below(view: View) -> bool:
-    """Whether what a capture shows of the path's rate comes from losses alone, and their signs say that they
-    come long before the path is full. In sockets a queue may have been missed between two samples."""
-    if not view.evidence.of_packets or view.capacity_from not in ("losses", "overshoot"):
+    """Whether what is seen of the path's rate comes from losses alone, and all signs say that the path is not
+    full then: in a capture that losses come long before; there and at a receiver that the sender's side
+    limits. In sockets a queue may have been missed between two samples."""
+    if view.capacity_from not in ("losses", "overshoot"):
         return False
-    return any(chance >= _DROPS for cause, chance in drop_causes(view).items() if cause in _BELOW_THE_RATE)
+    below = _BELOW_THE_RATE if view.evidence.of_packets else ()
+    sides = () if view.at_sender else SENDER_SIDE
+    return any(chance >= _DROPS for cause, chance in drop_causes(view).items() if cause in (*below, *sides))
 
 
 def _may_be_the_return(view: View) -> bool:

@@ -15,6 +15,7 @@ from bentpipe.doctor.arrays import Flags, middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes, policed
+from bentpipe.doctor.paced import paced
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
@@ -49,7 +50,7 @@ _POLICER_OR_QUEUE = {**dict.fromkeys(CAUSES, 0.0), "policer": 0.5, "line-drops":
 def losses(view: View) -> list[Claim]:
     found = episodes(view)
     by_chance = drop_causes(view) if view.at_sender else {}
-    if not found.count or not by_chance:
+    if not found.count or not by_chance or _paces_anyway(view, found):
         return []
     if view.evidence.is_bbr:
         return _of_bbr(view, found, by_chance)
@@ -62,6 +63,16 @@ def losses(view: View) -> list[Claim]:
         likeliest, by_chance = "reordering", {**dict.fromkeys(by_chance, 0.0), "reordering": _LEARNT}
     # In a capture what was lost may not be what limits (by_packets.py).
     return [] if likeliest in (*SENDER_SIDE, FULL) else _by_cause(view, found, by_chance)
+
+
+def _paces_anyway(view: View, found: Episodes) -> bool:
+    """Whether the sender paces itself nearly whenever it repairs nothing, and has as much after a loss."""
+    if view.evidence.is_bbr:
+        return False
+    paces, sends = paced(view), (view.total_bit_s > 0) & ~view.recovering
+    after = (found.latest(view) >= 0) & (view.total_bit_s > 0)
+    carries = middle(view.total_bit_s, after) >= _FULL * middle(view.total_bit_s, paces)
+    return bool(share_of(paces, sends, view.dt_s) >= _FULL and carries)
 
 
 def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:
@@ -102,11 +113,17 @@ def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> li
 
 def _of_bbr(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list[Claim]:
     """BBR does not answer to losses by its rate. Random loss limits it where its start and its repairs last
-    for many round trips. Else losses limit it only where something passes a rate and drops the rest without
-    a queue. BBR begins with two BDP in flight, which any queue shows."""
-    if max(by_chance, key=lambda cause: by_chance[cause]) == "random-loss":
+    for many round trips, and so do segments that overtake others. Else losses limit it only where something
+    passes a rate and drops the rest without a queue. BBR begins with two BDP in flight, which any queue
+    shows."""
+    likeliest = max(by_chance, key=lambda cause: by_chance[cause])
+    if likeliest in ("random-loss", "reordering"):
         holds = (found.latest(view) >= 0) & bound(view) & ~view.returning
-        return [_random_of_bbr(view, holds, found, by_chance["random-loss"])] if holds.any() else []
+        if not holds.any() or (likeliest == "reordering" and not view.reorders):
+            return []
+        if likeliest == "reordering":
+            return [_reordered(view, _random(view, holds, found), by_chance[likeliest])]
+        return [_random_of_bbr(view, holds, found, by_chance[likeliest])]
     base_s = view.base_rtt_s or float("nan")
     waits = view.queue_s[np.isfinite(view.queue_s)]
     lost = float(np.nanmax(view["retransmits"]))
@@ -165,11 +182,14 @@ def at_the_window(view: View, found: Episodes) -> bool:
 
 
 def _sends(view: View, rate_bit_s: float) -> Flags:
-    """Where it sends at that rate, or waits for what was dropped, and has more to send."""
+    """Where it sends at that rate, or waits for what was dropped, and has more to send, and no rate of its
+    own."""
     with np.errstate(invalid="ignore"):
         all_sent = view["notsent_bytes"] < view.mss
         waits = (view.flight > 0) & (view.grown("arrived_bytes") <= 0)
     sends: Flags = ((view.total_bit_s >= _AT_RATE * rate_bit_s) | waits) & ~all_sent & ~view.returning
+    if not view.evidence.is_bbr:
+        sends &= ~paced(view)
     return sends | (view.after_timeout & ~view.returning)
 
 

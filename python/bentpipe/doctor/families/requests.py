@@ -78,6 +78,15 @@ def large_requests(view: View) -> Flags:
     return np.asarray(asked >= _LEAST_REQUEST_BYTES)
 
 
+def asks_often(view: View) -> bool:
+    """Whether the program asked five times or more over one connection, so that a round trip for each makes a
+    tenth of the time or more."""
+    if view.at_sender or view.connections.size != 1 or not view.knows("asked_bytes", "delivered_bytes"):
+        return False
+    count = int((large_requests(view) & _came(view)).sum())
+    return count >= _OFTEN and _LEAST_SHARE <= _round_trips_share(view, count) <= _ALL
+
+
 def _waited(view: View, request: int, answer: int, large: Flags) -> bool:
     """Whether nothing came from a request to its answer for so long: surely, or as far as samples show that
     are no further apart."""

@@ -12,6 +12,7 @@ So in sockets' samples the start decides between these two, where the other sign
 tell where about an initial window is in flight.
 
 A program that writes in blocks is told by its pauses: a full send buffer lets it write within a round trip.
+One that answers requests is likelier than a buffer where the receiver's program asks often.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ import numpy as np
 from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import SENDER_SIDE
+from bentpipe.doctor.families.requests import asks_often
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, rate, size
 
@@ -43,6 +45,7 @@ _EXACT = 0.02
 _START_S = 1.5
 _START_ROUND_TRIPS = 12
 _SETTLED_SHARE = 0.25
+_ASKED = 0.6
 _BY_START = 0.9
 """Chance of what the start tells; what is more certain by the other signs stays."""
 
@@ -52,7 +55,7 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
     three = {kind: by_chance.get(kind, 0.0) for kind in SENDER_SIDE}
     whole = sum(three.values())
     chances = {kind: each / whole if whole > 0 else 1 / len(three) for kind, each in three.items()}
-    chances = _by_start(view, _by_pauses(view, holds, chances))
+    chances = _by_start(view, _by_requests(view, _by_pauses(view, holds, chances)))
     kind = max(chances, key=lambda each: chances[each]) if whole > 0 else "sender-application"
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
     flight = usual * (view.base_rtt_s or 0.0) / 8
@@ -118,6 +121,16 @@ def _by_pauses(view: View, holds: Flags, chances: dict[str, float]) -> dict[str,
     if sum(long) < _PAUSES * whole_s:
         return chances
     return {each: float(each == "sender-application") for each in chances}
+
+
+def _by_requests(view: View, chances: dict[str, float]) -> dict[str, float]:
+    """The chances; those of an application are higher than those of a send buffer where the receiver's
+    program asks often. What it asked for comes as what a buffer holds does, again and again after a wait."""
+    if not asks_often(view):
+        return chances
+    together = chances["send-buffer"] + chances["sender-application"]
+    asked = max(_ASKED * together, chances["sender-application"])
+    return {**chances, "sender-application": asked, "send-buffer": together - asked}
 
 
 def _by_start(view: View, chances: dict[str, float]) -> dict[str, float]:

@@ -40,6 +40,8 @@ _SURELY_A_WINDOW = 10
 """Segments: with so few in flight, some may have been lost before the silence."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
+_TOO_OFTEN = 6
+"""Silences in one transfer, from which on losses in runs are likelier than as many outages."""
 _DROP_ALWAYS = ("policer", "line-drops")
 
 
@@ -80,6 +82,9 @@ def stalls(view: View) -> list[Claim]:
         outage |= at_times_of(view, of_sum, until_regained(of_sum, each.of_sum))
         lengths.append(each.lasted_s)
     claims = []
+    if len(lengths) >= _TOO_OFTEN:
+        lost_again |= outage
+        outage = np.zeros(view.size, bool)
     if outage.any():
         claims.append(_outage(view, outage, lengths))
     causes = drop_causes(view)
