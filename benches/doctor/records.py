@@ -51,7 +51,7 @@ class Kept:
 
     def seen_from(self, end: SeenFrom, every_s: float, finest_s: float = FINEST_S) -> list[Evidence]:
         """The evidence of that end with samples so often. `finest_s`: between those that were taken. Real
-        ones are taken at any time, so none of these may be counted as another one."""
+        samples have any phase, so rounding their times to another grid would drop some."""
         tables = self._tables
         sockets = tables["sockets"]
         number = (sockets["time_s"] / finest_s).round().cast(pl.Int64)

@@ -106,8 +106,8 @@ def _bunched(planted: Planted) -> Planted:
 
 def _busy(planted: Planted) -> Planted | None:
     """ACKs are held now and then for some milliseconds and go on at once, as by a receiver whose processors
-    are busy. On two of them, each with a second program, iperf3's data left so: most in ones to threes, one
-    burst in thirty of ten, and some of thirty."""
+    are busy. With two of them and a second program on each, iperf3 sent most segments in groups of one to
+    three, one group in thirty had ten, and some had thirty."""
     random_ = random.Random(f"busy {planted.kind} {planted.lab['seed']}")
     of_acks = "down" if planted.lab["workload"][0].get("direction", "down") == "up" else "up"
     if "rate" in planted.lab["path"].get(of_acks, {}):

@@ -60,7 +60,8 @@ def test_a_lab_of_a_full_path_that_changed_its_rate_has_the_steps(end: SeenFrom)
     written = tomllib.loads(toml(lab_seen(seen, found)))
     told = [[float(each.split()[0]) for each in step] for step in written["path"]["down"]["rate"]["steps"]]
     assert [rate / 1e6 for _, rate in told] == pytest.approx([20, 12, 16], rel=0.02)
-    assert [at_s for at_s, _ in told] == pytest.approx([0, 4, 9], abs=0.8)
+    # The rates of a receiver are uneven while it waits for what slow start lost.
+    assert [at_s for at_s, _ in told] == pytest.approx([0, 4, 9], abs=0.3 if end == "sender" else 0.8)
     again = bentpipe.simulate(bentpipe.Lab(**{**written, "duration": "14 s"}))
     assert goodput(again) == pytest.approx(goodput(run), rel=0.05)
 

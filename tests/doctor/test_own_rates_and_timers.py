@@ -133,7 +133,41 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "seed": 657976,
         },
     ),
-    "a receiver that repairs without SACK, faster than one segment in a round trip": (
+    "losses in runs, which silence a sender more often than outages do": (
+        "timeouts",
+        "sender",
+        {
+            "path": {
+                "rtt": "15.472 ms",
+                "mtu": 1492,
+                "down": {
+                    "rate": "12.585 Mbit/s",
+                    "queue": "47446 B",
+                    "loss": {"model": "gilbert-elliott", "p": 0.0079887, "r": 0.048446},
+                },
+                "up": {"rate": "2.897 Mbit/s", "queue": "30 kB"},
+            },
+            "workload": [
+                {"name": "call", "kind": "call", "time": "17 s"},
+                {"name": "main", "kind": "http", "size": "4804472 B", "start": "2 s"},
+            ],
+            "duration": "20.2 s",
+            "seed": 223563,
+        },
+    ),
+    "as many outages, in a longer time": (
+        "outage",
+        "sender",
+        {
+            "path": {
+                "rtt": "60 ms",
+                "rate": "20 Mbit/s",
+                "outages": [[f"{start} s", "800 ms"] for start in range(8, 88, 10)],
+            },
+            "duration": "90 s",
+        },
+    ),
+    "repairs without SACK of more than one segment in a round trip, seen from the receiver": (
         "tcp-options",
         "receiver",
         {

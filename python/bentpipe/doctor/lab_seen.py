@@ -24,7 +24,7 @@ from bentpipe.doctor.buffers_seen import buffers_seen
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.matching import matched
 from bentpipe.doctor.path_seen import BY_ITSELF, DROPS, PathSeen, large, short_queue_bytes
-from bentpipe.doctor.rate_steps import rate_steps
+from bentpipe.doctor.rate_steps import Step, rate_steps
 from bentpipe.doctor.view import HEADERS_BYTES
 from bentpipe.errors import StoreError
 from bentpipe.whole_file import write_whole
@@ -39,6 +39,8 @@ _LEAST_BACK_BIT_S = 1000
 _BEFORE_PAYLOAD = 5
 """Round trips that a bulk workload takes before its first payload arrives: it connects twice, as iperf3
 does."""
+_BEFORE_FILE = 2
+"""Round trips that an http workload takes."""
 _TITLE = "The path as "
 
 
@@ -65,11 +67,12 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
         way["jitter"] = {"spread": f"{late_s * 1e3:.3f} ms", "distribution": "uniform", "reorder": True}
     if path.loss:
         seen["loss"] = float(f"{path.loss:.3g}")
+    # A file that was over before the path was full. A capture does not show its end if the connection stays.
+    is_short = of.findings[0].kind == "slow-start" and of.evidence.of_packets
+    whole = bool((of.evidence.ended == "finished" or is_short) and of.evidence.bytes)
     before_s = _BEFORE_PAYLOAD * (path.rtt_s or 0.0)
     if steps := rate_steps(of):
-        begins_s = [step.at_s and before_s + step.at_s for step in steps]
-        rates = [f"{round(step.rate_bit_s)} bit/s" for step in steps]
-        way["rate"] = {"steps": [[f"{at_s:.3f} s", rate] for at_s, rate in zip(begins_s, rates, strict=True)]}
+        way["rate"] = {"steps": _in_the_lab(steps, _BEFORE_FILE * (path.rtt_s or 0.0) if whole else before_s)}
     shape |= {name: pipe for name, pipe in ((direction, way), (opposite, back)) if pipe}
     sender, receiver = ("server", "client") if direction == "down" else ("client", "server")
     lab: dict[str, Any] = {
@@ -84,9 +87,7 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     work: dict[str, Any] = {"name": "transfer", "kind": "bulk", "direction": direction}
     if streams > 1:
         work["streams"] = min(streams, 128)
-    # A file that was over before the path was full. A capture does not show its end if the connection stays.
-    is_short = of.findings[0].kind == "slow-start" and of.evidence.of_packets
-    if (of.evidence.ended == "finished" or is_short) and of.evidence.bytes:
+    if whole:
         work = {"name": "transfer", "kind": "http", "direction": direction, "size": f"{of.evidence.bytes} B"}
         lab["until"] = "done"
         lab["duration"] = f"{max(10 * of.evidence.duration_s, 60.0):.1f} s"
@@ -95,6 +96,14 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
         beside = {"name": "neighbours", "kind": "bulk", "direction": direction}
         lab["workload"].append({**beside, "streams": min(others, 128)})
     return lab
+
+
+def _in_the_lab(steps: Sequence[Step], before_s: float) -> list[list[str]]:
+    """As a lab has them. `before_s`: from the lab's beginning to the first payload."""
+    first, *later = steps
+    begins_s = [0.0, *(before_s + each.at_s for each in later)]
+    rates = [f"{round(each.rate_bit_s)} bit/s" for each in (first, *later)]
+    return [[f"{at_s:.3f} s", rate] for at_s, rate in zip(begins_s, rates, strict=True)]
 
 
 def _droppers(of: Diagnosis, path: PathSeen) -> dict[str, Any]:

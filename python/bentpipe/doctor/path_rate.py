@@ -34,7 +34,7 @@ def capacity_of(of: View) -> tuple[float | None, str]:
     found = path_rate_bit_s(of.total_bit_s, of.standing, ~of.recovering, of.dt_s, of.even | long)
     if found is not None:
         return found, "queue"
-    paces = share_of(paced(of), of.total_bit_s > 0, of.dt_s) >= _MOSTLY
+    paces = not of.evidence.is_bbr and share_of(paced(of), of.total_bit_s > 0, of.dt_s) >= _MOSTLY
     if paces or (of.at_sender and of.reorders):
         # What is sent again was late mostly, and shows no rate; nor does what a sender paces itself at.
         return None, ""

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Floats, since
+from bentpipe.doctor.arrays import Flags, Floats, since
 from bentpipe.doctor.burst_rate import burst_rate
 from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.diagnosis import Diagnosis
@@ -184,17 +184,22 @@ def _overlap(one: Diagnosis, other: Diagnosis) -> bool:
 
 
 def _carried(view: View) -> float | None:
-    """The highest rate of IP bytes that was seen. To a receiver's socket all comes at once that lay behind a
-    hole, so the time of a hole and of its repair does not count."""
+    """The highest rate of IP bytes that was seen, without holes and their repairs if there is other time."""
     if not view.size:
         return None
-    rates = view.total_bit_s
-    if not view.at_sender and not view.evidence.of_packets:
-        holes_s = view.time_s[view.grown("out_of_order") > 0]
-        repaired_s = _REPAIRED_ROUND_TRIPS * (view.base_rtt_s or 0.0) + _WINDOW_S
-        whole = since(holes_s, view.time_s) > repaired_s
-        rates = rates[whole] if whole.any() else rates
+    whole = without_holes(view)
+    rates = view.total_bit_s[whole] if whole.any() else view.total_bit_s
     return float(rates.max()) * view.wire_scale
+
+
+def without_holes(view: View) -> Flags:
+    """The samples that no hole and no repair of one precedes closely: to a receiver's socket all comes at
+    once that lay behind a hole. All samples of other evidence."""
+    if view.at_sender or view.evidence.of_packets:
+        return np.ones(view.size, bool)
+    holes_s = view.time_s[view.grown("out_of_order") > 0]
+    repaired_s = _REPAIRED_ROUND_TRIPS * (view.base_rtt_s or 0.0) + _WINDOW_S
+    return np.asarray(since(holes_s, view.time_s) > repaired_s)
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ _LEAST_WAIT_S = 0.01
 _LEAST_WAIT = 0.25
 _DIFFERS = 1.25
 _MOST = 0.5
+_HALF_OF_BASE = 0.5
 _AFTER_LOSSES = {"timeouts", *DROP}
 _FEW_LOSSES = 5
 _ALWAYS = 0.9
@@ -64,13 +65,14 @@ def _within_outages(seen: View, claims: Sequence[Claim]) -> list[Claim]:
 def _without_starved(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     """The claims without the samples in which a send buffer leaves nothing to send: a burst that meets a
     queue or a loss would have come sooner from a larger buffer. But where packets mostly wait longer than the
-    base round trip, more than a BDP waits, so the path is full and a larger buffer would only wait, too. So
-    is it where they wait half as long nearly all the time: bursts that leave it idle wait less on average."""
+    base round trip, more than a BDP waits, so the path is full and a larger buffer would only wait, too. The
+    path is also full where they wait half as long, in a queue that stands nearly all the time: bursts that
+    leave it idle wait less on average."""
     starved = [each.holds for each in claims if each.kind == "send-buffer"]
     if not starved:
         return list(claims)
     stands = share_of(seen.standing, starved[0], seen.dt_s) >= _SURE
-    least_s = (_MOST if stands else 1.0) * (seen.base_rtt_s or np.inf)
+    least_s = (_HALF_OF_BASE if stands else 1.0) * (seen.base_rtt_s or np.inf)
     if middle(seen.queue_s, starved[0]) > least_s:
         return [
             replace(each, holds=each.holds & ~(seen.standing | seen.returning))

@@ -28,6 +28,7 @@ from bentpipe.doctor.which_way import by_way
 _NOISE_TIMES = 4.0
 _LEAST_NOISE_S = 0.0002
 _ACKED_SEGMENTS = 2
+_PACED_ALIKE = 1.1
 _RECEIVERS_TICK_S = 0.0011
 """A receiver's round trips are whole ticks of the time stamps' clock, which is 1 ms in Linux."""
 _SILENT_S = 0.05
@@ -302,11 +303,12 @@ def _first(of: View, known: Flags) -> Flags:
 def _until_the_next_s(of: View) -> float:
     """What a receiver's round trip may hold of a sender that paces each of several connections: after an
     acknowledgement has come it sends the next segment in its own time, and receivers acknowledge every second
-    one. With one connection QUEUED_SEGMENTS is more."""
-    if of.connections.size == 1:
+    one. Connections that share a queue differ in their rates. With one of them QUEUED_SEGMENTS is more."""
+    rates = of.rate_bit_s[of.rate_bit_s > 0]
+    if of.connections.size == 1 or not rates.size:
         return 0.0
-    rate_bit_s = middle(of.rate_bit_s, of.rate_bit_s > 0)
-    return _ACKED_SEGMENTS * of.mss * 8 / rate_bit_s if rate_bit_s > 0 else 0.0
+    low, usual, high = np.quantile(rates, (0.25, 0.5, 0.75))
+    return float(_ACKED_SEGMENTS * of.mss * 8 / usual) if high <= _PACED_ALIKE * low else 0.0
 
 
 def _noise_s(of: View) -> float:

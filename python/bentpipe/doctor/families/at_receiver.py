@@ -5,6 +5,7 @@
 - `capacity`: the arrivals' envelope (envelope_signs.py) shows a rate that bounds them in any time, also where
   the receiver's estimate of the round trip shows no queue: BBR keeps one that is short. Or payload comes at
   one rate for long and then at another.
+- `timeouts` instead of random loss: nothing came in most of the time, each time for as long as a timer runs.
 - `outage`: nothing came for a second and four round trips, once or twice. More often, or for less, it is the
   sender's application that pauses, unless the sender then began anew or segments came late. Where half
   of them or more begin with little that is late, they are `timeouts`.
@@ -59,6 +60,7 @@ _SURELY_ACKS = 0.8
 _LEAST_RTO_S = 0.2
 _RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
+_LOW, _NEARLY = 0.25, 0.9
 _MOSTLY = 0.5
 _OFTEN_EVEN = 0.4
 """At clearly different rates: what is between two of them counts as uneven."""
@@ -245,10 +247,19 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
 def _mostly_waits(view: View, where: Flags) -> bool:
     """Whether nothing came in most of that time, each time for as long as a retransmission timer runs at
     least: losses come in runs then, and timers repair them."""
-    came = view.grown("delivered_bytes") + view.grown("out_of_order") > 0
-    waits_s = np.array([view.dt_s[begin:end].sum() for begin, end in stretches(where & ~came)])
-    long = waits_s >= first_timer_s(view.base_rtt_s or 0.0)
-    return bool(waits_s[long].sum() >= _MOSTLY * view.dt_s[where].sum())
+    came = (
+        view.grown("delivered_bytes")
+        + view.grown("out_of_order")
+        + np.nan_to_num(view.grown("segments_sent"))
+    )
+    least_s = first_timer_s(view.base_rtt_s or 0.0)
+    waits = np.zeros(view.size, bool)
+    for number in view.connections:
+        own = np.flatnonzero(view.connection == number)
+        for begin, end in stretches((where & (came <= 0))[own]):
+            places = own[begin:end]
+            waits[places] = view.dt_s[places].sum() >= least_s
+    return share_of(waits, where, view.dt_s) >= _MOSTLY
 
 
 def _differ(view: View, values: Floats, ratio: float = ANOTHER_RATE) -> bool:
@@ -421,7 +432,10 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
     most = passed_bit_s(view)
     wait_s = float(found.wait_s.max())
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
-    if usual >= _FILLS * most and view.sooner_s(usual) == 0:
+    # A full path's rate is the same all the time, but for repairs.
+    came = view.total_bit_s[holds & (view.total_bit_s >= usual / 2)]
+    low = float(np.quantile(came, _LOW)) if came.size else 0.0
+    if usual >= _FILLS * most and low >= _NEARLY * most and view.sooner_s(usual) == 0:
         # An overflow that costs nothing is that of a queue which is long enough.
         return Claim(
             "capacity",

@@ -106,14 +106,15 @@ def capacity(view: View) -> list[Claim]:
 
 
 def _drops_below(view: View) -> bool:
-    """Whether what is seen of the path's rate comes from losses alone, and all signs say that the path is not
-    full then: in a capture that losses come long before; there and at a receiver that the sender's side
-    limits. In sockets a queue may have been missed between two samples."""
+    """Whether losses alone show the path's rate, and by all signs the path is not full then. In a capture:
+    they come long before it is. At a receiver's socket: the sender's side limits. Other sockets may miss a
+    queue between two samples."""
     if view.capacity_from not in ("losses", "overshoot"):
         return False
-    below = _BELOW_THE_RATE if view.evidence.of_packets else ()
-    sides = () if view.at_sender else SENDER_SIDE
-    return any(chance >= _DROPS for cause, chance in drop_causes(view).items() if cause in (*below, *sides))
+    by_chance = drop_causes(view)
+    if view.evidence.of_packets and any(by_chance.get(cause, 0.0) >= _DROPS for cause in _BELOW_THE_RATE):
+        return True
+    return not view.at_sender and sum(by_chance.get(cause, 0.0) for cause in SENDER_SIDE) >= _DROPS
 
 
 def _may_be_the_return(view: View) -> bool:

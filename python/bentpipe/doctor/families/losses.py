@@ -70,7 +70,7 @@ def _paces_anyway(view: View, found: Episodes) -> bool:
     if view.evidence.is_bbr:
         return False
     paces, sends = paced(view), (view.total_bit_s > 0) & ~view.recovering
-    after = (found.latest(view) >= 0) & (view.total_bit_s > 0)
+    after = (found.latest(view) >= 0) & ((view.total_bit_s > 0) | (view.flight > 0))
     carries = middle(view.total_bit_s, after) >= _FULL * middle(view.total_bit_s, paces)
     return bool(share_of(paces, sends, view.dt_s) >= _FULL and carries)
 
@@ -117,13 +117,12 @@ def _of_bbr(view: View, found: Episodes, by_chance: Mapping[str, float]) -> list
     passes a rate and drops the rest without a queue. BBR begins with two BDP in flight, which any queue
     shows."""
     likeliest = max(by_chance, key=lambda cause: by_chance[cause])
-    if likeliest in ("random-loss", "reordering"):
+    if likeliest == "random-loss" or (likeliest == "reordering" and view.reorders):
         holds = (found.latest(view) >= 0) & bound(view) & ~view.returning
-        if not holds.any() or (likeliest == "reordering" and not view.reorders):
+        if not holds.any():
             return []
-        if likeliest == "reordering":
-            return [_reordered(view, _random(view, holds, found), by_chance[likeliest])]
-        return [_random_of_bbr(view, holds, found, by_chance[likeliest])]
+        of = _random_of_bbr(view, holds, found, by_chance[likeliest])
+        return [of if likeliest == "random-loss" else _reordered(view, of, by_chance[likeliest])]
     base_s = view.base_rtt_s or float("nan")
     waits = view.queue_s[np.isfinite(view.queue_s)]
     lost = float(np.nanmax(view["retransmits"]))
@@ -182,14 +181,11 @@ def at_the_window(view: View, found: Episodes) -> bool:
 
 
 def _sends(view: View, rate_bit_s: float) -> Flags:
-    """Where it sends at that rate, or waits for what was dropped, and has more to send, and no rate of its
-    own."""
+    """Where it sends at that rate, or waits for what was dropped, and has more to send."""
     with np.errstate(invalid="ignore"):
         all_sent = view["notsent_bytes"] < view.mss
         waits = (view.flight > 0) & (view.grown("arrived_bytes") <= 0)
     sends: Flags = ((view.total_bit_s >= _AT_RATE * rate_bit_s) | waits) & ~all_sent & ~view.returning
-    if not view.evidence.is_bbr:
-        sends &= ~paced(view)
     return sends | (view.after_timeout & ~view.returning)
 
 

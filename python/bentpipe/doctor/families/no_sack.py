@@ -2,8 +2,8 @@
 what an overflow of a queue lost takes as many round trips to repair.
 
 At a sender the samples in recovery count from two round trips after it began on: with SACK it would be over
-by then. At a receiver those count in which three segments or fewer become whole in a round trip, or a quarter
-of what usually does, while what came after a hole waits in the buffer.
+by then. At a receiver those count in which three segments or fewer become whole in a round trip, or no
+more than a quarter of what usually does, while what came after a hole waits in the buffer.
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def waits_for_holes(view: View) -> Flags:
         own = view.connection == number
         time_s, count = view.time_s[own], np.nan_to_num(view["delivered_bytes"][own])
         come[own] = count - np.interp(time_s - rtt_s[own], time_s, count)
-    usual_bit_s = middle(view.total_bit_s, view.total_bit_s > 0) / view.connections.size
+    usual_bit_s = middle(view.rate_bit_s, view.rate_bit_s > 0)
     allowed = np.maximum(_SEGMENTS * view.mss / view.base_rtt_s, _LITTLE * usual_bit_s / 8) * rtt_s
     waits: Flags = held & ~view.unharmed & (come <= allowed)
     return waits

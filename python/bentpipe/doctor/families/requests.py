@@ -79,11 +79,14 @@ def large_requests(view: View) -> Flags:
 
 
 def asks_often(view: View) -> bool:
-    """Whether the program asked five times or more over one connection, so that a round trip for each makes a
-    tenth of the time or more."""
-    if view.at_sender or view.connections.size != 1 or not view.knows("asked_bytes", "delivered_bytes"):
+    """Whether the program of each connection asked five times or more, for 64 bytes and more, so often that
+    a round trip for each makes a tenth of the time or more. HTTP/2's wishes for more of the same may be as
+    large together."""
+    if view.at_sender or not view.base_rtt_s or not view.knows("asked_bytes", "delivered_bytes"):
         return False
-    count = int((large_requests(view) & _came(view)).sum())
+    asked = (view.grown("asked_bytes") >= _LEAST_REQUEST_BYTES) & _came(view)
+    counts = [int(asked[view.connection == each].sum()) for each in view.connections]
+    count = min(counts, default=0)
     return count >= _OFTEN and _LEAST_SHARE <= _round_trips_share(view, count) <= _ALL
 
 

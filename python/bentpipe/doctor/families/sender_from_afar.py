@@ -55,7 +55,7 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
     three = {kind: by_chance.get(kind, 0.0) for kind in SENDER_SIDE}
     whole = sum(three.values())
     chances = {kind: each / whole if whole > 0 else 1 / len(three) for kind, each in three.items()}
-    chances = _by_start(view, _by_requests(view, _by_pauses(view, holds, chances)))
+    chances = _by_requests(view, _by_start(view, _by_pauses(view, holds, chances)))
     kind = max(chances, key=lambda each: chances[each]) if whole > 0 else "sender-application"
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
     flight = usual * (view.base_rtt_s or 0.0) / 8

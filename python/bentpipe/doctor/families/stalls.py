@@ -7,7 +7,8 @@ in a row are lost N p^(n + k) times among N segments, which is less than 0.05. S
 at the same time, each of which would have lost its own. If TCP was repairing already when one of them began,
 and less than half of the usual was in flight, losses may come in runs, and then no silence is an outage that
 these explain: if E other episodes have m segments in the median, 20 at most, so many are lost in a row
-E (1 - 1/m)^(n + k) times. What TCP repairs right after an outage belongs to it, and so does the time until it
+E (1 - 1/m)^(n + k) times. Six silences or more, and one in four seconds, are no outages either. What TCP
+repairs right after an outage belongs to it, and so does the time until it
 carries as much as before. Any other silence, and what TCP repairs after a retransmission timeout, are
 `timeouts`.
 
@@ -40,8 +41,9 @@ _SURELY_A_WINDOW = 10
 """Segments: with so few in flight, some may have been lost before the silence."""
 _UNLIKELY = 0.05
 _MOST_OF_AN_EPISODE = 20
-_TOO_OFTEN = 6
-"""Silences in one transfer, from which on losses in runs are likelier than as many outages."""
+_TOO_OFTEN, _TOO_OFTEN_S = 6, 4.0
+"""So many silences in one transfer, and one in so many seconds: losses in runs are likelier than as many
+outages."""
 _DROP_ALWAYS = ("policer", "line-drops")
 
 
@@ -82,7 +84,8 @@ def stalls(view: View) -> list[Claim]:
         outage |= at_times_of(view, of_sum, until_regained(of_sum, each.of_sum))
         lengths.append(each.lasted_s)
     claims = []
-    if len(lengths) >= _TOO_OFTEN:
+    told = np.nanmax(timeouts, initial=0.0) > 0 and not acks_outlast_the_timer(view)
+    if told and len(lengths) >= max(_TOO_OFTEN, float(np.ptp(view.time_s)) / _TOO_OFTEN_S):
         lost_again |= outage
         outage = np.zeros(view.size, bool)
     if outage.any():
