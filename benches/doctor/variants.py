@@ -106,8 +106,7 @@ def _bunched(planted: Planted) -> Planted:
 
 def _busy(planted: Planted) -> Planted | None:
     """ACKs are held now and then for some milliseconds and go on at once, as by a receiver whose processors
-    are busy. With two of them and a second program on each, iperf3 sent most segments in groups of one to
-    three, one group in thirty had ten, and some had thirty."""
+    are busy. The sender answers with bursts."""
     random_ = random.Random(f"busy {planted.kind} {planted.lab['seed']}")
     of_acks = "down" if planted.lab["workload"][0].get("direction", "down") == "up" else "up"
     if "rate" in planted.lab["path"].get(of_acks, {}):

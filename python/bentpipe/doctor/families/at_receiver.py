@@ -5,10 +5,7 @@
 - `capacity`: the arrivals' envelope (envelope_signs.py) shows a rate that bounds them in any time, also where
   the receiver's estimate of the round trip shows no queue: BBR keeps one that is short. Or payload comes at
   one rate for long and then at another.
-- `timeouts` instead of random loss: nothing came in most of the time, each time for as long as a timer runs.
-- `outage`: nothing came for a second and four round trips, once or twice. More often, or for less, it is the
-  sender's application that pauses, unless the sender then began anew or segments came late. Where half
-  of them or more begin with little that is late, they are `timeouts`.
+- `outage` and `timeouts`, where nothing came (silences_from_afar.py).
 - where nothing was lost, no queue stood and the window was open, the sender could have sent more: its
   application, its send buffer or its pacing (sender_from_afar.py).
 """
@@ -18,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, middle, stretches
+from bentpipe.doctor.arrays import Flags, Floats, middle
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.drop_causes import CAUSES, FULL, SENDER_SIDE, drop_causes
 from bentpipe.doctor.episodes import Episodes, episodes
@@ -30,35 +27,20 @@ from bentpipe.doctor.families.losses import (
     passed_bit_s,
 )
 from bentpipe.doctor.families.receive_window import filled_from_afar
-from bentpipe.doctor.families.requests import large_requests, waits_for_requests
+from bentpipe.doctor.families.requests import waits_for_requests
 from bentpipe.doctor.families.sender_from_afar import sender_side
-from bentpipe.doctor.retransmission_timer import first_timer_s, ran_out
+from bentpipe.doctor.families.silences_from_afar import mostly_waits, stalled
 from bentpipe.doctor.return_way import STEADY, spreads
-from bentpipe.doctor.several import at_times_of, whole
-from bentpipe.doctor.silences import (
-    LESS_THAN_USUAL,
-    begins_anew,
-    begins_with_a_hole,
-    standing_out,
-    until_regained,
-)
 from bentpipe.doctor.start_phase import rising
 from bentpipe.doctor.view import ANOTHER_RATE, View
 from bentpipe.words.wording import duration, percent, plural, rate, size
 
-_LEAST_S = 1.0
-_LEAST_ROUND_TRIPS = 4
-_SHORT_S = 0.4
-_FEW = 2
-_MUCH_LONGER = 3.0
 _SOME = 5
 """Losses, from which on they limit although the window is full at each of them."""
 _LIKELY = 0.5
-_UNLIKELY = 0.05
 _HARDLY_EVER = 0.01
 _SURELY_ACKS = 0.8
 _LEAST_RTO_S = 0.2
-_RAREST, _MOST_FREQUENT = 1e-5, 0.3
 _FILLS = 0.95
 _LOW, _NEARLY = 0.25, 0.9
 _MOSTLY = 0.5
@@ -66,8 +48,6 @@ _OFTEN_EVEN = 0.4
 """At clearly different rates: what is between two of them counts as uneven."""
 _CLEARLY_ANOTHER = 1.25
 _MOSTLY_EVEN = 0.6
-_JUST_BEFORE_S = 0.5
-_REPAIR_ROUND_TRIPS = 2
 _MOSTLY_ALIKE = 0.75
 _SEVERAL_RATES = 0.8
 """Certainty: a program could send so, too."""
@@ -89,7 +69,7 @@ def at_receiver(view: View) -> list[Claim]:
         # What drops at a flight would drop as soon as the window is full again.
         lossy &= ~window_full
     waiting, asked = waits_for_requests(view)
-    silent, explained = _stalled(view, by_chance, found.count, waiting)
+    silent, explained = stalled(view, by_chance, found.count, waiting)
     claims += silent
     lossy |= explained
     for each in silent:
@@ -129,108 +109,11 @@ def _by_signs(
     return [_dropped(view, lossy, found, by_chance)] if lossy.any() else [], calm
 
 
-def _stalled(
-    view: View, by_chance: Mapping[str, float], losses: int, waiting: Flags
-) -> tuple[list[Claim], Flags]:
-    """What the silences are, and the samples of those that belong to what losses cost. `waiting`: where the
-    sender waits for requests."""
-    of_sum = whole(view)
-    quiet, lengths = _silences(of_sum, waiting if view.connections.size == 1 else np.zeros(of_sum.size, bool))
-    nothing = np.zeros(view.size, bool)
-    if not lengths:
-        return [], nothing
-    silent = at_times_of(view, of_sum, quiet)
-    if _alone(of_sum, by_chance, losses, quiet):
-        regains = at_times_of(view, of_sum, until_regained(of_sum, quiet))
-        return [replace(_outage(view, silent, lengths), holds=silent | regains)], nothing
-    explained = silent & ~view.returning
-    if _mostly_in_repair(of_sum, quiet):
-        return [_timed_out(explained, lengths)], nothing
-    return [], explained
-
-
-def _alone(view: View, by_chance: Mapping[str, float], losses: int, silent: Flags) -> bool:
-    """Of all connections together: whether losses elsewhere do not explain the silences. Where they mostly
-    end in timeouts they may: then they have to stand out, and so many timers in a row have to be unlikely.
-    Where windows are small, the first timer runs out if a segment is lost, and each further one if its
-    repetition is: k of them N p^k times.
-
-    A receiver does not see all losses: of a window that was lost whole no segment arrives out of order. If
-    timeouts are what limits, then losses are as frequent as PFTK's formula says for the rate at which the
-    rest arrived.
-    """
-    if _mostly_in_repair(view, silent):
-        return False
-    if by_chance.get("timeouts", 0.0) < _LIKELY:
-        return True
-    if not standing_out(view).any():
-        return False
-    segments = max(float(np.nansum(view.grown("delivered_bytes"))) / view.mss, 1.0)
-    active_s = max(float(view.dt_s[~silent].sum()), _LEAST_RTO_S)
-    lost = max(losses, segments * _loss_share(view, segments / active_s))
-    share = min((lost + 2 * lost**0.5 + 1) / segments, 1.0)
-    return bool(segments * share ** _timers(view, silent) < _UNLIKELY)
-
-
-def _mostly_in_repair(view: View, silent: Flags) -> bool:
-    """Whether less than usual came just before half of the silences or more, and late: then retransmissions
-    were lost, too. An outage begins at any time. One that follows another so soon that TCP still repairs says
-    nothing."""
-    if not view.knows("segments_sent", "out_of_order"):
-        return False
-    repairs = until_regained(view, silent)
-    begins = [begin for begin, _ in stretches(silent)]
-    found = [not repairs[max(begin - 1, 0)] and _in_repair(view, begin, silent) for begin in begins]
-    return sum(found) >= _MOSTLY * len(found)
-
-
-def _in_repair(view: View, begin: int, silent: Flags) -> bool:
-    last = max(begin - 1, 0)
-    late_s = _JUST_BEFORE_S + _REPAIR_ROUND_TRIPS * (view.base_rtt_s or 0.0)
-    just_before = view.time_s[: last + 1] >= view.time_s[last] - late_s
-    late = bool((view.grown("out_of_order")[: last + 1][just_before] > 0).any())
-    window_s = view.window_s + float(view.dt_s[last])
-    came = np.nan_to_num(view["segments_sent"])
-    before = came[last] - np.interp(view.time_s[last] - window_s, view.time_s, came)
-    usual_s = middle(view.total_bit_s, (view.total_bit_s > 0) & ~silent) / 8 / view.mss
-    return late and bool(before < LESS_THAN_USUAL * usual_s * window_s)
-
-
-def _timers(view: View, silent: Flags) -> int:
-    """How many retransmission timers, each twice as long as the one before, ran out in the silence with the
-    most: by how long nothing new had arrived at its end and at its begin. What comes twice is no answer to
-    the timer."""
-    new = np.concatenate(([view.time_s[0]], view.time_s[(view.grown("delivered_bytes") > 0) & ~silent]))
-    most = 0
-    for begin, end in stretches(silent):
-        latest_s = float(new[new <= view.time_s[begin]].max(initial=view.time_s[0]))
-        before, until = (
-            ran_out(float(time_s) - latest_s, view.base_rtt_s or 0.0)
-            for time_s in (view.time_s[max(begin - 1, 0)], view.time_s[end - 1])
-        )
-        most = max(most, until - before)
-    return most
-
-
-def _loss_share(view: View, rate_s: float) -> float:
-    """The share of losses with which so many segments a second arrive: Padhye et al., "Modeling TCP
-    Throughput", SIGCOMM 1998, equation 31 with an ACK for each segment, solved for p."""
-    share = np.geomspace(_RAREST, _MOST_FREQUENT, 200)
-    waits_s = (
-        first_timer_s(view.base_rtt_s or 0.0)
-        * np.minimum(1.0, 3 * np.sqrt(3 * share / 8))
-        * share
-        * (1 + 32 * share**2)
-    )
-    seconds = (view.base_rtt_s or 0.0) * np.sqrt(2 * share / 3) + waits_s
-    return float(share[min(int(np.searchsorted(seconds, 1 / rate_s)), share.size - 1)])
-
-
 def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, float]) -> Claim:
     """The likeliest of what drops."""
     kind = max(CAUSES, key=lambda cause: by_chance[cause])
     chance = by_chance[kind]
-    if kind == "random-loss" and _mostly_waits(view, holds):
+    if kind == "random-loss" and mostly_waits(view, holds):
         kind, chance = "timeouts", chance + by_chance["timeouts"]
     if kind in ("policer", "line-drops"):
         rate_bit_s = passed_bit_s(view)
@@ -242,24 +125,6 @@ def _dropped(view: View, holds: Flags, found: Episodes, by_chance: Mapping[str, 
     if kind == "random-loss":
         return _random(view, holds, found, chance)
     return _overflow(view, holds, found, chance)
-
-
-def _mostly_waits(view: View, where: Flags) -> bool:
-    """Whether nothing came in most of that time, each time for as long as a retransmission timer runs at
-    least: losses come in runs then, and timers repair them."""
-    came = (
-        view.grown("delivered_bytes")
-        + view.grown("out_of_order")
-        + np.nan_to_num(view.grown("segments_sent"))
-    )
-    least_s = first_timer_s(view.base_rtt_s or 0.0)
-    waits = np.zeros(view.size, bool)
-    for number in view.connections:
-        own = np.flatnonzero(view.connection == number)
-        for begin, end in stretches((where & (came <= 0))[own]):
-            places = own[begin:end]
-            waits[places] = view.dt_s[places].sum() >= least_s
-    return share_of(waits, where, view.dt_s) >= _MOSTLY
 
 
 def _differ(view: View, values: Floats, ratio: float = ANOTHER_RATE) -> bool:
@@ -389,19 +254,6 @@ def _by_timeouts(view: View, of: Claim, found: Episodes) -> Claim:
     )
 
 
-def _timed_out(holds: Flags, lengths: list[float]) -> Claim:
-    return Claim(
-        "timeouts",
-        holds,
-        _LIKELY,
-        f"nothing came for {duration(max(lengths))}{' at most' if len(lengths) > 1 else ''}, after segments "
-        "that came late: retransmissions were lost, so TCP waited for its timer",
-        {"stalls": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
-        "a timer that ran out doubles: 2^k - 1 times the first in all, for k of them in a row",
-        "a silence that begins while everything comes in order",
-    )
-
-
 def _random(view: View, holds: Flags, found: Episodes, chance: float) -> Claim:
     segments = float(np.nanmax(view["delivered_bytes"])) / view.mss
     share = found.count / max(segments, 1.0)
@@ -465,56 +317,4 @@ def _overflow(view: View, holds: Flags, found: Episodes, chance: float) -> Claim
         },
         "after an overflow CUBIC keeps 0.7 (BDP + queue)",
         "losses at many rates, or at one flight without a wait",
-    )
-
-
-def _silences(view: View, waiting: Flags) -> tuple[Flags, list[float]]:
-    """Stretches in which nothing came after the first payload, not even what had come before. The last may
-    go on. Of more than two, and of short ones, those count after which the sender began with a few segments,
-    as after a retransmission timeout, or with segments that are late. If most of them are such, all count. A
-    wait for an answer that is not much longer than others is none."""
-    came = view.grown("delivered_bytes") + view.grown("out_of_order")
-    if view.knows("segments_sent"):
-        came += view.grown("segments_sent")
-    with np.errstate(invalid="ignore"):
-        quiet = (came <= 0) & (view.dt_s > 0) & ~(view["rwnd_bytes"] < view.mss)
-    least_s = max(_SHORT_S, _LEAST_ROUND_TRIPS * (view.base_rtt_s or 0.0))
-    waits_s = [float(view.dt_s[begin:end].sum()) for begin, end in stretches(waiting)]
-    asked = large_requests(view)
-    usual_wait_s = float(np.median(waits_s)) if waits_s else 0.0
-    found = []
-    for begin, end in stretches(quiet):
-        length = float(view.dt_s[begin:end].sum())
-        if (
-            asked[max(begin - 1, 0) : end].any()
-            and waiting[begin:end].all()
-            and length <= _MUCH_LONGER * usual_wait_s
-        ):
-            continue
-        began = np.nan_to_num(view["delivered_bytes"][begin]) > 0
-        if length >= least_s and began:
-            anew = begins_anew(view, begin, end) or begins_with_a_hole(view, end)
-            found.append((begin, end, length, anew))
-    long = [anew for _, _, length, anew in found if length >= _LEAST_S]
-    several = len(long) > _FEW and sum(long) <= len(long) / 2
-    chosen = [each for each in found if each[3] or (each[2] >= _LEAST_S and not several)]
-    silent = np.zeros(view.size, bool)
-    for begin, end, _, _ in chosen:
-        silent[begin:end] = True
-    return silent, [length for _, _, length, _ in chosen]
-
-
-def _outage(view: View, holds: Flags, lengths: list[float]) -> Claim:
-    before = view.total_bit_s[: int(np.flatnonzero(holds)[0])]
-    busy = bool(before.size and middle(before) > 0)
-    then = ", and then it went on" if not holds[-1] else " to the end"
-    return Claim(
-        "outage",
-        holds,
-        0.7 if busy else 0.3,
-        f"nothing came for {duration(max(lengths))}{then}; a pause of the sender's application would look "
-        "the same from here",
-        {"outages": len(lengths), "longest_s": known(max(lengths)), "total_s": known(sum(lengths))},
-        "a silence of a second and four round trips or more",
-        "payload within the time, or many pauses",
     )

@@ -8,9 +8,8 @@ at the same time, each of which would have lost its own. If TCP was repairing al
 and less than half of the usual was in flight, losses may come in runs, and then no silence is an outage that
 these explain: if E other episodes have m segments in the median, 20 at most, so many are lost in a row
 E (1 - 1/m)^(n + k) times. Six silences or more, and one in four seconds, are no outages either. What TCP
-repairs right after an outage belongs to it, and so does the time until it
-carries as much as before. Any other silence, and what TCP repairs after a retransmission timeout, are
-`timeouts`.
+repairs right after an outage belongs to it, and so does the time until it carries as much as before. Any
+other silence, and what TCP repairs after a retransmission timeout, are `timeouts`.
 
 The second tests: of an outage, that the path was as before after it; of timeouts, that the sender
 counted them.
@@ -84,20 +83,20 @@ def stalls(view: View) -> list[Claim]:
         outage |= at_times_of(view, of_sum, until_regained(of_sum, each.of_sum))
         lengths.append(each.lasted_s)
     claims = []
-    told = np.nanmax(timeouts, initial=0.0) > 0 and not acks_outlast_the_timer(view)
-    if told and len(lengths) >= max(_TOO_OFTEN, float(np.ptp(view.time_s)) / _TOO_OFTEN_S):
+    tells = np.nanmax(timeouts, initial=0.0) > 0 and not acks_outlast_the_timer(view)
+    if tells and len(lengths) >= max(_TOO_OFTEN, float(np.ptp(view.time_s)) / _TOO_OFTEN_S):
         lost_again |= outage
         outage = np.zeros(view.size, bool)
     if outage.any():
         claims.append(_outage(view, outage, lengths))
     causes = drop_causes(view)
     rest = (silent | view.after_timeout | _before_timeouts(view)) & ~outage
-    if acks_outlast_the_timer(view):
+    if not tells:
         return claims
     if causes and max(causes, key=lambda cause: causes[cause]) in _DROP_ALWAYS:
         # Timeouts are what these do to small windows. They would let a retransmission pass that comes alone.
         rest &= lost_again
-    if rest.any() and np.nanmax(timeouts, initial=0.0) > 0:
+    if rest.any():
         claims.append(_timeouts(view, rest, float(np.nanmax(timeouts))))
     return claims
 
