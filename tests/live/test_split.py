@@ -123,7 +123,14 @@ def test_each_leg_has_its_own_congestion_control_and_buffers(user: str) -> None:
             path=PATH, split=SPLIT, hosts={"client": HOSTS, "server": HOSTS}, sample_interval_ns=10_000_000
         )
         host.start()
-        run_both(host, 4, "told(data=len(taken(stream)))", "stream.sendall(bytes(3_000_000)); told(data=0)")
+        # The client waits for an answer: every leg stays open for a second, and a late sampler sees each.
+        run_both(
+            host,
+            4,
+            "left = 3_000_000\nwhile part := stream.recv(left): left -= len(part)\n"
+            "stream.sendall(b'x'); told(data=left)",
+            "stream.sendall(bytes(3_000_000)); told(data=stream.recv(1).decode())",
+        )
         host.say("stop")
         host.hear()
         lines = (host.raw_folder / "sockets.csv").read_text().splitlines()
