@@ -114,7 +114,7 @@ def _busy(planted: Planted) -> Planted | None:
     every_s, lasts_s = (
         math.exp(random_.uniform(*map(math.log, each))) for each in (_BUSY_EVERY_S, _BUSY_FOR_S)
     )
-    steps, at_s = [["0 s", _OPEN]], random_.expovariate(1 / every_s)
+    steps, at_s = [["0 s", _OPEN]], max(random_.expovariate(1 / every_s), _LEAST_HELD_S)
     until_s = float(planted.lab["duration"].split()[0])
     while at_s < until_s:
         on_s = at_s + max(random_.expovariate(1 / lasts_s), _LEAST_HELD_S)
