@@ -93,7 +93,7 @@ def has_its_limit(planted: Planted, run: Kept) -> bool:
 
 def place(lab: dict[str, Any], *more: str) -> Path:
     """The file of that lab's record."""
-    words = json.dumps([lab, FINEST_S, _simulator(), *more], sort_keys=True)
+    words = json.dumps([lab, FINEST_S, simulator(), *more], sort_keys=True)
     return FOLDER / f"{hashlib.sha256(words.encode()).hexdigest()[:24]}.pickle"
 
 
@@ -112,7 +112,7 @@ def parquet(table: pl.DataFrame) -> bytes:
 
 
 @cache
-def _simulator() -> str:
+def simulator() -> str:
     return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()
 
 

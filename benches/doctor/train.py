@@ -7,7 +7,8 @@ congestion controls, several connections and uploads among them, to half as many
 connections (variants.py), to transfers of 6 s and more with all of these, to transfers whose limits have
 other means, by other hosts (wider.py), to as many with other surroundings (around.py), to transfers of 6 s
 and more whose ACKs come in bunches, and to labs whose payload comes late now and then (jitter). Labs of
-OTHERS are among all of them. Half of the paced senders are paced by their socket's option.
+OTHERS are among all of them. Half of the paced senders are paced by their socket's option. Rows are kept in
+`runs/doctor-rows`, so that a fit that was stopped goes on where it was.
 
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the trees for captures alone, from captures at both ends, whole and their first seconds, of labs as they are
@@ -20,13 +21,15 @@ import argparse
 import io
 import math
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import Executor, ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+import kept_rows
 import numpy as np
 from around import BY_WIDER
 from captured import can_be_captured, captured
@@ -196,6 +199,10 @@ def captured_seen(number: int, kind: str, source: Source) -> list[Seen]:
     return []
 
 
+def _of_all(pool: Executor, one: Callable[[int], list[Seen]], count: int) -> list[Seen]:
+    return [row for found in pool.map(one, range(count), chunksize=4) for row in found]
+
+
 def fitted(rows: list[Seen]) -> Trees:
     causes = _causes(rows[0].end)
     names = sorted({name for each in rows for name in each.signs})
@@ -270,16 +277,12 @@ def main() -> None:
     rows: list[Seen] = []
     with ProcessPoolExecutor(asked.jobs) as pool:
         for kind in kinds:
-            ones: list[tuple[Callable[[int], list[Seen]], int]] = [
-                (
-                    partial(captured_seen if asked.captures else seen, kind=kind, source=each),
-                    round(asked.runs * each.share),
-                )
-                for each in (CAPTURED if asked.captures else SOURCES)
-            ]
-            for one, count in ones:
-                for each in pool.map(one, range(count), chunksize=4):
-                    rows += each
+            for place, source in enumerate(CAPTURED if asked.captures else SOURCES):
+                one = partial(captured_seen if asked.captures else seen, kind=kind, source=source)
+                count = round(asked.runs * source.share)
+                name = f"{'captures' if asked.captures else 'sockets'}-{kind}-{place}-{count}"
+                rows += kept_rows.rows(name, partial(_of_all, pool, one, count))
+            print(f"{kind} done", file=sys.stderr)
     file = Path(drop_causes.__file__).with_name(drop_causes.FILE)
     with np.load(file, allow_pickle=False) as kept:
         arrays = dict(kept)
