@@ -220,7 +220,9 @@ def test_pages_and_channels_cross_the_gateways(tmp_path: Path) -> None:
     assert record["workloads"]["fetch"]["completion_s"] is not None
     assert record["gateway"]["near"]["delivered_bytes"] > 900_000
     assert record["workloads"]["clients"]["flows"] > 0
-    assert record["gateway"]["near"]["connections"] == record["gateway"]["far"]["connections"] > 3
+    near, far = (record["gateway"][end]["connections"] for end in ("near", "far"))
+    # The run ends while each of the three channels may have opened a connection that far has not heard of.
+    assert 3 < far <= near <= far + 3
 
 
 def test_a_path_with_too_small_packets_is_refused(tmp_path: Path) -> None:
