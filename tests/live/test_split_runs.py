@@ -28,6 +28,7 @@ name = "rtt"
 kind = "ping"
 count = 3
 interval = "50 ms"
+start = "4 s"
 [[workload]]
 name = "clients"
 kind = "channels"
