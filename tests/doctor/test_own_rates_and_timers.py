@@ -114,13 +114,14 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "10 s",
         },
     ),
+    # Of whole windows that are lost a receiver sees nothing: most seeds look like pauses, losses or outages.
     "losses in runs that timers repair, seen from the receiver": (
         "timeouts",
         "receiver",
         {
             "path": {
-                "rtt": "11.691 ms",
-                "down": {"rate": "27.775 Mbit/s", "queue": "45 kB", "loss": BURSTS},
+                "rtt": "60 ms",
+                "down": {"rate": "10 Mbit/s", "queue": "45 kB", "loss": BURSTS},
                 "up": {"rate": "5.499 Mbit/s", "queue": "257205 B"},
             },
             "host": {"congestion_control": "reno"},
@@ -130,7 +131,7 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
                 {**BULK, "start": "2 s"},
             ],
             "duration": "31.8 s",
-            "seed": 657976,
+            "seed": 1,
         },
     ),
     "losses in runs, which silence a sender more often than outages do": (

@@ -65,6 +65,20 @@ _LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
 }
 
 
+_MESSAGES = {"kind": "interactive", "time": "6 s", "interval": "20 ms", "size": "4000 B"}
+
+
+@pytest.mark.parametrize("end", ["sender", "receiver"])
+def test_messages_are_a_transfer_where_there_is_no_other(end: SeenFrom) -> None:
+    lab = {"path": {"rtt": "40 ms", "rate": "20 Mbit/s"}, "workload": [_MESSAGES]}
+    found = diagnosed(lab, end)
+    assert found.evidence.direction == "up"
+    assert found.evidence.bytes == pytest.approx(6 / 0.02 * 4000, rel=0.02)
+    assert found.findings[0].kind == "sender-application"
+    beside = diagnosed(lab | {"workload": [_MESSAGES, _BULK]}, end)
+    assert beside.evidence.direction == "down"
+
+
 def diagnosed(lab: Mapping[str, Any], end: SeenFrom) -> Diagnosis:
     run = bentpipe.simulate(bentpipe.Lab(**{"duration": "8 s", "workload": [_BULK], **lab}), sample_s=0.02)
     tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}

@@ -2,7 +2,8 @@
 
 The pipe's table `link` is not read: no host sees it. What is known of an end is read at that end only:
 a sender's samples have no receive buffer, a receiver's no cwnd. Where TCP is split, the ends are the
-proxies' sockets on the path.
+proxies' sockets on the path. Where nothing but `interactive` workloads carried payload, the messages of their
+clients are the transfers; the answers are as many bytes the other way. They have no rows in `flows`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,6 +18,7 @@ from bentpipe.runs.called import called
 from bentpipe.runs.path_ends import of_the_path
 from bentpipe.words.direction import Direction
 
+_MESSAGES = "interactive"
 _CARRY = ("bulk", "http", "channels")
 _SHORT_S = 0.5
 """Of each of its connections. Samples are 0.1 s apart by default."""
@@ -29,8 +31,10 @@ def transfers(
 ) -> Iterator[Evidence]:
     """Of each workload that carried payload. `tables` has `sockets`, `flows` and `pings`."""
     sockets = of_the_path(tables["sockets"], record)
-    for workload, figures in record.get("workloads", {}).items():
-        if figures.get("kind") not in _CARRY or asked.is_carried(record, workload):
+    kinds = {name: figures.get("kind") for name, figures in record.get("workloads", {}).items()}
+    carried = [name for name, kind in kinds.items() if kind in _CARRY]
+    for workload in carried or [name for name, kind in kinds.items() if kind == _MESSAGES]:
+        if asked.is_carried(record, workload):
             continue
         found = _transfer(record, workload, sockets, tables, seen_from)
         if found is not None:
@@ -44,7 +48,9 @@ def _transfer(
     tables: Mapping[str, pl.DataFrame],
     seen_from: SeenFrom,
 ) -> Evidence | None:
-    direction = asked.direction_of(record, workload) or Direction.DOWN
+    flows = tables["flows"].filter(pl.col("workload") == workload)
+    messages = record["workloads"][workload]["kind"] == _MESSAGES
+    direction = Direction.UP if messages else asked.direction_of(record, workload) or Direction.DOWN
     sender = str(direction.sender)
     receiver = "client" if sender == "server" else "server"
     host = sender if seen_from == "sender" else receiver
@@ -54,15 +60,14 @@ def _transfer(
         & (pl.col("role").fill_null("data") == "data")
         & pl.col("state").is_in(_CONNECTED)
     ).sort("time_s")
-    flows = tables["flows"].filter(pl.col("workload") == workload)
-    if flows.is_empty() or (own.is_empty() and not _was_too_short(flows)):
+    if flows.is_empty() != messages or (own.is_empty() and not _was_too_short(flows)):
         return None
     own = own.with_columns(
         (pl.struct(_CONNECTION).rank("dense") - 1).cast(pl.Int64).alias("connection"),
         pl.col("segments_out").cast(pl.Int64),
     )
     frame = samples(at_sender(own) if seen_from == "sender" else at_receiver(own))
-    start_s = float(flows["start_s"].min())  # type: ignore[arg-type]
+    start_s = float((frame["time_s"] if messages else flows["start_s"]).min())  # type: ignore[arg-type]
     end_s = _end_s(record, flows, frame)
     frame = frame.filter(pl.col("time_s") <= end_s)
     mss_bytes = max(own["mss_bytes"].drop_nulls().to_list(), default=None)
@@ -104,10 +109,11 @@ def _end_s(record: Mapping[str, Any], flows: pl.DataFrame, frame: pl.DataFrame) 
     """When the last flow ended; of one that did not, its last sample, or the lab's end if that is sooner: a
     program tells the other one its figures before it closes the connection."""
     ended = flows["end_s"]
-    if ended.null_count() == 0:
+    if not ended.is_empty() and ended.null_count() == 0:
         return float(ended.max())  # type: ignore[arg-type]
     last_s = float(frame["time_s"].max() or 0.0)  # type: ignore[arg-type]
-    return min(last_s, float(record["spec"]["duration_s"]))
+    lab_s = record["spec"]["duration_s"]
+    return last_s if lab_s is None else min(last_s, float(lab_s))
 
 
 def _arrived_s(known_s: float | None, frame: pl.DataFrame, seen_from: SeenFrom) -> float | None:
