@@ -10,7 +10,8 @@ and compares what was predicted with what it gave (cured.py). `--simulated` simu
 compares the goodputs (beside_sim.py). `--kinds` divides the runs among processes.
 
 `--half development` runs other labs, in which rules may be looked for, and `--half busy` a third set, for a
-machine that has other work to do. No rule and no weight comes from the test set.
+machine that has other work to do. No rule and no weight comes from the test set, nor from `--half stopping`,
+which was run on a machine whose processors stopped now and then.
 """
 
 import argparse
@@ -38,9 +39,10 @@ from bentpipe.errors import BentpipeError
 from bentpipe.sweep.run import execute
 
 FOLDER = Path(__file__).resolve().parents[2] / "runs" / "doctor-live"
-_FIRST_SEEDS = {"development": 270_000, "busy": 290_000, "test": 310_000}
+_FIRST_SEEDS = {"development": 270_000, "busy": 290_000, "stopping": 310_000, "test": 330_000}
 """Rules may be looked for in the runs of the development set, and in those of a busy machine; no rule comes
-from those of the test set."""
+from those of a machine that stopped now and then, nor from the test set."""
+_JUDGE = ("stopping", "test")
 _PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.25), least_s=8.0, round_trips=30.0)
 _DRAWS = 6
 _TRIES = 2
@@ -171,8 +173,8 @@ def main() -> None:
     parser.add_argument("--sample-ms", type=int, default=round(_EVERY_S * 1e3), help="a multiple of 20")
     asked = parser.parse_args()
     every_s = asked.sample_ms / 1e3
-    if asked.wrong and asked.half == "test":
-        parser.error("--wrong is for --half development: the test set judges")
+    if asked.wrong and asked.half in _JUDGE:
+        parser.error(f"--wrong is for --half development: the {asked.half} set judges")
     seed = _FIRST_SEEDS[asked.half]
     kinds = [kind for kind in KINDS if kind in asked.kinds.split(",")]
     found: list[Found] = []

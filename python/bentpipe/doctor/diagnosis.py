@@ -81,7 +81,7 @@ ORDER = (
     "short-queue",
     "sender-application",
 )
-"""Which cause a sample goes to if several claim it: the first of these. Of one kind, the surer claim's."""
+"""Which cause a sample goes to if several claim it: the first of these."""
 _LIKELY = 0.5
 _OFTEN = 0.25
 _SELDOM = 0.05
@@ -199,8 +199,7 @@ def _diagnosed(
     left = counts.copy()
     taken: list[tuple[Claim, Flags]] = []
     for claim in sorted(
-        (each for each in claims if not each.beside),
-        key=lambda each: (ORDER.index(each.kind), -each.certainty),
+        (each for each in claims if not each.beside), key=lambda each: ORDER.index(each.kind)
     ):
         taken.append((claim, claim.holds & left))
         left &= ~claim.holds

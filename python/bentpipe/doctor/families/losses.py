@@ -22,9 +22,6 @@ from bentpipe.words.wording import duration, percent, plural, rate, size
 _FULL = 0.9
 _FILLED_OF_BDP = 0.43
 """A queue of so many BDPs or more: what CUBIC keeps after an overflow fills the path."""
-_FILLED_BY_HALF = 1.0
-"""The same of a control that keeps half."""
-_LONG_ENOUGH = 0.5
 _AT_RATE = 0.8
 _CUBIC = 1.054
 _SPLIT = 0.75
@@ -110,7 +107,7 @@ def _by_cause(view: View, found: Episodes, by_chance: Mapping[str, float]) -> li
     if (held & of_random).any():
         claims.append(replace(_random(view, held & of_random, found), certainty=by_chance["random-loss"]))
     if (held & of_overflow).any():
-        claims.append(_overflow(view, held & of_overflow, found, by_chance["short-queue"]))
+        claims.append(_short_queue(view, held & of_overflow, found, by_chance["short-queue"]))
     return claims
 
 
@@ -332,51 +329,30 @@ def dropped(
     )
 
 
-def _overflow(view: View, holds: Flags, found: Episodes, agrees: float) -> Claim:
-    """Of a queue that is too short, or of one that is long enough for whatever an overflow leaves."""
-    capacity_bit_s = passed_bit_s(view)
-    longest_s = float(found.wait_s.max())
-    queue_bytes = longest_s * capacity_bit_s / 8
-    bdp = capacity_bit_s * (view.base_rtt_s or float("nan")) / 8
-    overflows = plural(max(int(found.overflow.sum()), 1), "time")
-    seen = (
-        f"a queue of some {size(queue_bytes)}, {percent(queue_bytes / bdp)} of the BDP, overflowed "
-        f"{overflows} at up to {rate(capacity_bit_s)}"
-    )
-    evidence = {
-        "queue_bytes": known(queue_bytes),
-        "bdp_bytes": known(bdp),
-        "overflows": max(int(found.overflow.sum()), 1),
-        "longest_wait_s": known(longest_s),
-        "cwnd_bytes": known(middle(view["cwnd_bytes"], holds)),
-    }
-    if queue_bytes >= _FILLED_BY_HALF * bdp:
-        return Claim(
-            "capacity",
-            holds,
-            _LONG_ENOUGH,
-            f"{seen}. Half of what was in flight then fills the path, so what varies is its own rate",
-            {
-                "rate_mbit_s": known(capacity_bit_s / 1e6, 3),
-                "rtt_s": known(middle(view.rtt_s, holds)),
-                "base_rtt_s": known(view.base_rtt_s or float("nan")),
-                "queue_s": known(middle(view.queue_s, holds)),
-                **evidence,
-            },
-            "after an overflow at least half of BDP + queue is left: the BDP, if the queue holds as much",
-            "a queue of less than the BDP",
-        )
+def _short_queue(view: View, holds: Flags, found: Episodes, agrees: float) -> Claim:
+    capacity = passed_bit_s(view)
+    longest = float(found.wait_s.max())
+    queue_bytes = longest * capacity / 8
+    bdp = capacity * (view.base_rtt_s or float("nan")) / 8
+    count = max(int(found.overflow.sum()), 1)
     after = (
         "and cwnd was below the BDP afterwards"
         if queue_bytes < _FILLED_OF_BDP * bdp
-        else "and cwnd was below the BDP, though CUBIC keeps more after one overflow of a queue so long"
+        else "and cwnd was below the BDP, though a queue so long leaves it above after one overflow"
     )
     return Claim(
         "short-queue",
         holds,
         agrees,
-        f"{seen}, {after}",
-        evidence,
+        f"a queue of some {size(queue_bytes)}, {percent(queue_bytes / bdp)} of the BDP, overflowed "
+        f"{plural(count, 'time')} at up to {rate(capacity)}, {after}",
+        {
+            "queue_bytes": known(queue_bytes),
+            "bdp_bytes": known(bdp),
+            "overflows": count,
+            "longest_wait_s": known(longest),
+            "cwnd_bytes": known(middle(view["cwnd_bytes"], holds)),
+        },
         "after an overflow CUBIC keeps 0.7 (BDP + queue): below the BDP if queue < 0.43 BDP",
         f"losses without a queue before them, or waits of {duration(0.43 * (view.base_rtt_s or 0))} or more",
     )
