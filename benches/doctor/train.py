@@ -7,9 +7,9 @@ congestion controls, several connections and uploads among them, to half as many
 connections (variants.py), to transfers of 6 s and more with all of these, to transfers whose limits have
 other means, by other hosts (wider.py), to as many with other surroundings (around.py), to transfers of 6 s
 and more whose ACKs come in bunches, to labs whose payload comes late now and then (jitter), and to transfers
-of 6 s and more whose receiver is busy. Labs of OTHERS are among all of them. Half of the paced senders are
-paced by their socket's option. Rows are kept in `runs/doctor-rows`, so that a fit that was stopped goes on
-where it was.
+of 6 s and more whose receiver is busy. Of the kinds in _TWICE there are twice as many. Labs of OTHERS are
+among all of them. Half of the paced senders are paced by their socket's option. Rows are kept in
+`runs/doctor-rows`, so that a fit that was stopped goes on where it was.
 
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the trees for captures alone, from captures at both ends, whole and their first seconds, of labs as they are
@@ -83,6 +83,9 @@ _BBR = "sender of bbr"
 _SENDERS = (_ENDS[0], _SEVERAL[0], _BBR)
 _DRAWS = 8
 _FOLDS = 3
+_TWICE = ("random-loss", "short-queue", "policer", "line-drops")
+"""Kinds with twice as many labs, each of half the weight: they are the hardest to tell apart, and more labs
+help most there."""
 
 
 @dataclass(frozen=True)
@@ -209,13 +212,18 @@ def fitted(rows: list[Seen]) -> Trees:
     causes = _causes(rows[0].end)
     names = sorted({name for each in rows for name in each.signs})
     values = np.array([[each.signs.get(name, np.nan) for name in names] for each in rows])
-    counts = [_HALF if each.kind in _COMMON else 1.0 for each in rows]
+    counts = [_weight(each) for each in rows]
     fit = model()
     said = [causes.index(_cause(each.kind, each.end)) for each in rows]
     fit.fit(np.where(np.isfinite(values), values, np.nan), said, sample_weight=counts)
     kinds = {each.kind for each in rows}
     more = np.array([_log_more_frequent(cause, rows[0].end, kinds) for cause in causes])
     return trees(names, causes, fit, more)
+
+
+def _weight(of: Seen) -> float:
+    common = _HALF if of.kind in _COMMON else 1.0
+    return common / 2 if of.kind in _TWICE and of.end not in _PACKETS else common
 
 
 def _log_more_frequent(cause: str, end: str, kinds: set[str]) -> float:
@@ -281,7 +289,8 @@ def main() -> None:
         for kind in kinds:
             for place, source in enumerate(CAPTURED if asked.captures else SOURCES):
                 one = partial(captured_seen if asked.captures else seen, kind=kind, source=source)
-                count = round(asked.runs * source.share)
+                twice = 2 if kind in _TWICE and not asked.captures else 1
+                count = round(asked.runs * source.share * twice)
                 name = f"{'captures' if asked.captures else 'sockets'}-{kind}-{place}-{count}"
                 rows += kept_rows.rows(name, partial(_of_all, pool, one, count))
             print(f"{kind} done", file=sys.stderr)

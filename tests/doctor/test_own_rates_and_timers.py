@@ -182,7 +182,7 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "host": {"sack": False},
             "workload": [{"name": "main", "kind": "http", "size": "84323819 B"}],
             "duration": "6.8 s",
-            "seed": 985273,
+            "seed": 3,
         },
     ),
     "a small send buffer that is written in large blocks": (
