@@ -203,7 +203,7 @@ check-captures: setup
 check-doctor-live: setup
 	@$(python) benches/doctor/live.py $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 
-# Fit the trees by which it tells what drops, to the training half (40 min to an hour and more with two processors, and a third of it for captures). It goes on where it was stopped.
+# Fit the trees by which it tells what drops, to the training half (40 to 70 minutes with two processors; captures take a third of that). It goes on where it was stopped.
 train-doctor: setup
 	@$(python) benches/doctor/train.py $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 

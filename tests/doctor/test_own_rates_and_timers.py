@@ -168,6 +168,7 @@ LABS: Mapping[str, tuple[str, SeenFrom, Mapping[str, Any]]] = {
             "duration": "90 s",
         },
     ),
+    # About half of the seeds are told; the others are called full paths.
     "repairs without SACK of more than one segment in a round trip, seen from the receiver": (
         "tcp-options",
         "receiver",

@@ -31,14 +31,16 @@ def transfers(
 ) -> Iterator[Evidence]:
     """Of each workload that carried payload. `tables` has `sockets`, `flows` and `pings`."""
     sockets = of_the_path(tables["sockets"], record)
-    kinds = {name: figures.get("kind") for name, figures in record.get("workloads", {}).items()}
-    carried = [name for name, kind in kinds.items() if kind in _CARRY]
-    for workload in carried or [name for name, kind in kinds.items() if kind == _MESSAGES]:
-        if asked.is_carried(record, workload):
-            continue
-        found = _transfer(record, workload, sockets, tables, seen_from)
-        if found is not None:
-            yield found
+    nothing = True
+    for kinds in (_CARRY, (_MESSAGES,)):
+        for workload, figures in record.get("workloads", {}).items():
+            if figures.get("kind") in kinds and not asked.is_carried(record, workload):
+                found = _transfer(record, workload, sockets, tables, seen_from)
+                if found is not None:
+                    nothing = False
+                    yield found
+        if not nothing:
+            return
 
 
 def _transfer(
@@ -67,8 +69,11 @@ def _transfer(
         pl.col("segments_out").cast(pl.Int64),
     )
     frame = samples(at_sender(own) if seen_from == "sender" else at_receiver(own))
+    # Of messages the first sample: as soon after their begin as samples are apart.
     start_s = float((frame["time_s"] if messages else flows["start_s"]).min())  # type: ignore[arg-type]
     end_s = _end_s(record, flows, frame)
+    if messages and end_s <= start_s:
+        return None
     frame = frame.filter(pl.col("time_s") <= end_s)
     mss_bytes = max(own["mss_bytes"].drop_nulls().to_list(), default=None)
     return Evidence(
