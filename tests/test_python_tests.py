@@ -11,15 +11,18 @@ PARTS = ("not live", "live and not alone", "live and alone")
 SHORT = tuple(f"{each} and not long" for each in PARTS)
 
 
-def said(folder: Path, statuses: dict[str, int], *words: str) -> subprocess.CompletedProcess[str]:
-    """What the script says where pytest ends with these statuses for these marks."""
+def said(
+    folder: Path, statuses: dict[str, int], *words: str, case: str = ""
+) -> subprocess.CompletedProcess[str]:
+    """What the script says where pytest ends with these statuses for these marks. `case`: what it does
+    before."""
     script = folder / "scripts" / "python-tests"
     python = folder / ".venv" / "bin" / "python"
     for each in (script, python):
         each.parent.mkdir(parents=True)
     shutil.copy(SCRIPT, script)
     cases = "\n".join(f'*"-m {marks} -n "*) exit {status};;' for marks, status in statuses.items())
-    python.write_text(f'#!/bin/sh\necho "$@" | tee -a {folder}/done\ncase "$*" in\n{cases}\nesac\n')
+    python.write_text(f'#!/bin/sh\necho "$@" | tee -a {folder}/done\n{case}\ncase "$*" in\n{cases}\nesac\n')
     python.chmod(0o755)
     return subprocess.run([script, *words], capture_output=True, text=True, check=False)
 
@@ -68,3 +71,18 @@ def test_a_name_finds_long_tests_too_and_that_only_some_parts_have_it_is_no_fail
     assert said(tmp_path, {"not live": 5}, "terminal").returncode == 0
     assert sorted(marks_of(tmp_path)) == sorted(PARTS)
     assert (tmp_path / "done").read_text().count("-k terminal") == 3
+
+
+@pytest.mark.parametrize(("failed", "again", "code"), [(2, 0, 0), (2, 1, 1), (2, 5, 1), (5, 0, 1)])
+def test_a_few_live_tests_that_fail_are_run_once_more_and_named(
+    tmp_path: Path, failed: int, again: int, code: int
+) -> None:
+    names = ", ".join(f'"tests/live/test_{number}": true' for number in range(failed))
+    first = f"""mkdir -p "$kept/v/cache"; echo '{{{names}}}' >"$kept/v/cache/lastfailed"; exit 1"""
+    words = f"cache_dir=*) kept=${{word#*=}};; --last-failed) exit {again};;"
+    each = f"for word; do case $word in {words} esac; done"
+    ended = said(tmp_path, {}, case=f'{each}\ncase "$*" in *"-m live and not alone"*) {first};; esac')
+    assert ended.returncode == code
+    assert len((tmp_path / "done").read_text().splitlines()) == (4 if failed == 2 else 3)
+    passed = ended.stdout.partition("Passed only the second time:")[2]
+    assert ("tests/live/test_1" in passed) == (code == 0)
