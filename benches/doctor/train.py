@@ -7,9 +7,10 @@ congestion controls, several connections and uploads among them, to half as many
 connections (variants.py), to transfers of 6 s and more with all of these, to transfers whose limits have
 other means, by other hosts (wider.py), to as many with other surroundings (around.py), to transfers of 6 s
 and more whose ACKs come in bunches, to labs whose payload comes late now and then (jitter), and to twice as
-many transfers of 6 s and more whose receiver is busy. Of the kinds in _TWICE there are twice as many labs,
-each of half the weight. Labs of OTHERS are among all of them. Half of the paced senders are paced by their
-socket's option. Rows are kept in `runs/doctor-rows`, so that a fit that was stopped goes on where it was.
+many transfers of 6 s and more whose receiver is busy. For sockets, the kinds in _TWICE have twice as many
+labs, each of half the weight. Labs of OTHERS are among all of them. Half of the paced senders are paced by
+their socket's option. Rows are kept in `runs/doctor-rows`, so that a fit that was stopped goes on where it
+was.
 
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the trees for captures alone, from captures at both ends, whole and their first seconds, of labs as they are
