@@ -22,7 +22,7 @@ def output(replies: dict[int, tuple[float, str]], summary: str = "") -> str:
 
 
 def rows(stdout: str) -> list[tuple[float, float | None]]:
-    program = Program(["ping"], End.EXITED, Exit(0, None, None, 1.0), 0.5, stdout, "")
+    program = Program(["ping"], End.EXITED, Exit(0, None, None, 3.0), 0.5, stdout, "")
     found = ping.result(SPEC, program, wall_minus_run_s=WALL_S, round_trip_s=0.01)
     return [(row["time_s"], row["rtt_s"]) for row in found.pings]
 
@@ -49,6 +49,19 @@ def test_an_answer_that_comes_twice_counts_once() -> None:
     said = output({1: (0.51, "10.0"), 2: (0.53, "10.0")})
     line = said.splitlines()[1]
     assert len([rtt for _, rtt in rows(said.replace(line, f"{line}\n{line} (DUP!)")) if rtt]) == 2
+
+
+@pytest.mark.parametrize(("waited_s", "sent", "lost"), [(0.25, 5, 0), (0.35, 6, 1)])
+def test_a_last_request_that_ping_gave_up_on_too_soon_is_not_lost(
+    waited_s: float, sent: int, lost: int
+) -> None:
+    """The queue grew, so that the last answer takes up to 0.3 s; ping waits for 0.25 s, or for 0.35 s."""
+    said = output({n: (n / 10, "125") for n in range(1, 6)})
+    last_s = 0.5 - 0.125 + 0.02
+    program = Program(["ping"], End.EXITED, Exit(1, None, None, last_s + waited_s), 0.0, said, "")
+    found = ping.result(SPEC, program, wall_minus_run_s=WALL_S, round_trip_s=0.3)
+    assert (found.entry["sent"], found.entry["lost"]) == (sent, lost)
+    assert "why" not in found.entry
 
 
 def test_what_is_not_ping_is_no_measurement() -> None:

@@ -126,7 +126,10 @@ async def run(spec: PingSpec, bench: Bench) -> WorkloadResult:
 def result(
     spec: PingSpec, program: Program, *, wall_minus_run_s: float, round_trip_s: float
 ) -> WorkloadResult:
-    """`round_trip_s`: a request that the run's end cut off sooner than this was not lost; it is left out."""
+    """`round_trip_s`: one with full queues. A request that ping did not wait for so long may have been
+    answered later, so it is left out. The run's end cut it off, or it is among the last ones: ping waits for
+    their answers for two of its longest round trips only.
+    """
     pinged = parse(program.stdout)
     tools = [
         {"workload": spec.name, "tool": "ping", "role": "client", "output": program.stdout + program.stderr}
@@ -152,7 +155,7 @@ def result(
         return WorkloadResult(entry, tools=tools)
     answered = {reply.sequence: reply for reply in pinged.replies}
     times = [reply.rtt_ms for reply in pinged.replies]
-    undecided_from_s = program.exit.at_s - round_trip_s if program.end is End.CUT else float("inf")
+    undecided_from_s = program.exit.at_s - round_trip_s
     sent_s = _sent_s(spec, program, {r.sequence: r.sent_wall_s - wall_minus_run_s for r in pinged.replies})
     rows: list[dict[str, Any]] = [
         {
