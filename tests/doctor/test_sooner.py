@@ -137,6 +137,23 @@ def test_the_start_tells_pacing_from_a_program_if_it_was_seen(
         assert chances[kind] == pytest.approx(0.9)
 
 
+@pytest.mark.parametrize(("repays", "kind"), [(False, "pacing"), (True, "sender-application")])
+def test_what_a_stopping_host_lacks_is_never_repaid_by_pacing(repays: bool, kind: str) -> None:
+    """400 segments a second over 100 ms, half of them in the first second. The host stops for 0.1 s at 2, 4
+    and 6 s. A program sends the rest later; a sender that paces itself does not."""
+    time_s = np.arange(0, 8, 0.02)
+    segments = np.where(time_s < 1, 200 * time_s, 400 * time_s - 200)
+    for stop_s in (2, 4, 6):
+        segments -= 40 * np.clip((time_s - stop_s) / 0.1, 0, 1)
+    if repays:
+        for stop_s, owed in ((1, 200), (2.1, 40), (4.1, 40), (6.1, 40)):
+            segments += owed * np.clip((time_s - stop_s) / 0.3, 0, 1)
+    seen = view(at_receiver(time_s, segments, rtt_s=0.1))
+    by_trees = {"send-buffer": 0.0, "sender-application": 0.97, "pacing": 0.03}
+    chances = sender_side(seen, np.ones(seen.size, bool), by_trees).evidence["chances"]
+    assert chances[kind] >= 0.9
+
+
 def test_the_first_ten_segments_of_a_paced_connection_stand_out_where_few_are_in_flight() -> None:
     time_s = np.arange(0, 8, 0.02)
     even = {"send-buffer": 0.0, "sender-application": 0.5, "pacing": 0.5}

@@ -40,7 +40,8 @@ def capacity_of(of: View) -> tuple[float | None, str]:
         return None, ""
     before = before_losses(of)
     overshot = _overshot(of, before)
-    rates = of.total_bit_s[before[1:] if overshot else before]
+    before = before[1:] if overshot else before
+    rates = of.total_bit_s[before[~_window_is_full(of)[before]]]
     if rates.size >= (_LEAST_EPISODES if overshot is None else _LEAST_EPISODES - 1):
         top = float(np.median(rates))
         if top > 0 and float(np.median(np.abs(rates - top))) <= _SAME_RATE * top:
@@ -66,10 +67,16 @@ def _probes_are_held(of: View) -> bool:
     """Whether BBR's probes may have met a full window, or had nothing more to send, so show no path."""
     sends = (of.total_bit_s > 0) & (of.dt_s > 0)
     with np.errstate(invalid="ignore"):
-        held = of["notsent_bytes"] < of.mss
-        held |= of.flight >= of["rwnd_bytes"] - WINDOW_FREE_SEGMENTS * of.mss
+        held = (of["notsent_bytes"] < of.mss) | _window_is_full(of)
         held |= of.grown("rwnd_limited_s") >= of.dt_s / 2
     return float(of.dt_s[held & sends].sum()) >= _PROBES * float(of.dt_s[sends].sum())
+
+
+def _window_is_full(of: View) -> Flags:
+    """Where the receive window is full. It bounds the rate then, so what is lost shows none of the path."""
+    with np.errstate(invalid="ignore"):
+        full: Flags = of.flight >= of["rwnd_bytes"] - WINDOW_FREE_SEGMENTS * of.mss
+    return full
 
 
 def _overshot(of: View, before: Places) -> float | None:

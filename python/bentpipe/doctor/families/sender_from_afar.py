@@ -11,15 +11,20 @@ sender that paces itself never sends more, but Linux does not pace a connection'
 So in sockets' samples the start decides between these two, where the other signs leave it open. It does not
 tell where about an initial window is in flight.
 
+A host that stops for some milliseconds lets payload come in a burst afterwards, which looks like catching up.
+But a sender that paces itself never repays what the start, or such a stop, left behind. So pacing follows
+from that even where the other signs tell an application.
+
 A program that writes in blocks is told by its pauses: a full send buffer lets it write within a round trip.
 One that answers requests is likelier than a buffer where the receiver's program asks often.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, middle, stretches
+from bentpipe.doctor.arrays import Flags, Floats, middle, stretches
 from bentpipe.doctor.claim import Claim, known
 from bentpipe.doctor.drop_causes import SENDER_SIDE
 from bentpipe.doctor.families.requests import asks_often
@@ -44,10 +49,15 @@ _EXACT = 0.02
 """Of a round trip's payload: how exactly the samples show what is ahead of the steady rate."""
 _START_S = 1.5
 _START_ROUND_TRIPS = 12
+_OWED_SEGMENTS = 20
+"""Two initial windows, so that one does not hide it."""
+_REPAID = 0.5
+"""Of what the start left behind: an application repays nearly all, a sender that paces itself nothing."""
+_WINDOW_SAMPLES = 4
 _SETTLED_SHARE = 0.25
 _ASKED = 0.6
 _BY_START = 0.9
-"""Chance of what the start tells; what is more certain by the other signs stays."""
+"""Chance of what the start tells. What is more certain by the other signs stays, unless nothing is repaid."""
 
 
 def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Claim:
@@ -137,39 +147,82 @@ def _by_start(view: View, chances: dict[str, float]) -> dict[str, float]:
     """The chances, with those of an application and of pacing as the start tells them apart."""
     both = ("sender-application", "pacing")
     top = max(chances, key=chances.__getitem__)
-    if top not in both or chances[top] >= _BY_START or view.evidence.of_packets:
+    if top not in both or view.evidence.of_packets or view.connections.size != 1 or not view.evidence.begun:
         return chances
-    if view.connections.size != 1 or not view.evidence.begun:
+    arrivals = _arrivals(view)
+    if arrivals is None:
         return chances
-    told = _told_by_start(view)
+    if _never_repaid(arrivals):
+        told: str | None = "pacing"
+    elif chances[top] >= _BY_START:
+        return chances
+    else:
+        told = _told_by_start(arrivals)
     if told is None:
         return chances
     other = both[1 - both.index(told)]
     together = chances[told] + chances[other]
-    return {**chances, told: _BY_START * together, other: (1 - _BY_START) * together}
+    likely = max(_BY_START * together, chances[told])
+    return {**chances, told: likely, other: together - likely}
 
 
-def _told_by_start(view: View) -> str | None:
-    """Which of the two it is; None where about an initial window is in flight, or too little came."""
+@dataclass(frozen=True)
+class _Arrivals:
+    """Of one connection, from its first payload on."""
+
+    ahead: Floats
+    """Segments that came up to each sample, beyond those of the steady rate."""
+    begins: Flags
+    flight: float
+    """Segments of the steady rate in a base round trip."""
+    fine: bool
+    """Samples no further apart than a base round trip."""
+
+
+def _arrivals(view: View) -> _Arrivals | None:
+    """None where too little came. The steady rate is the median of windows, which a few stops of a host do
+    not change."""
     time_s, arrived = view.time_s, np.nan_to_num(view["segments_sent"])
     # A program may have its connection for long before the first payload.
     first = max(int(np.searchsorted(arrived, arrived[0] + _SOME_SEGMENTS)) - 1, 0)
     time_s, arrived = time_s[first:], arrived[first:]
     if time_s.size < _LEAST_SAMPLES:
         return None
-    settled = int(np.searchsorted(time_s, time_s[0] + _SETTLED_SHARE * (time_s[-1] - time_s[0])))
-    lasted_s, base_s = time_s[-1] - time_s[settled], view.base_rtt_s or 0.0
-    if not lasted_s > 0 or base_s <= 0:
+    spacing_s, base_s = float(np.median(np.diff(time_s))), view.base_rtt_s or 0.0
+    settled_s = float(time_s[0] + _SETTLED_SHARE * (time_s[-1] - time_s[0]))
+    window_s = max(view.window_s, _WINDOW_SAMPLES * spacing_s)
+    # Times in a file may be years apart.
+    edges = np.linspace(settled_s, time_s[-1], int(min((time_s[-1] - settled_s) / window_s, time_s.size)) + 1)
+    if edges.size < 2 or base_s <= 0:
         return None
-    per_s = float(arrived[-1] - arrived[settled]) / float(lasted_s)
-    flight = per_s * base_s
+    per_s = float(np.median(np.diff(np.interp(edges, time_s, arrived)))) / float(edges[1] - edges[0])
     begins = time_s <= time_s[0] + max(_START_S, _START_ROUND_TRIPS * base_s)
-    ahead = (arrived - per_s * time_s)[begins]
+    ahead = arrived - arrived[0] - per_s * (time_s - time_s[0])
+    return _Arrivals(ahead, begins, per_s * base_s, spacing_s <= base_s)
+
+
+def _never_repaid(arrivals: _Arrivals) -> bool:
+    """Whether what came too little in the beginning is still missing at any time after it.
+
+    An application that had to wait meanwhile repays what the buffers before it hold, at least.
+    """
+    begin = arrivals.ahead[arrivals.begins]
+    least = int(begin.argmin())
+    owed = float(begin[: least + 1].max() - begin[least])
+    repaid = float(arrivals.ahead[least:].max() - begin[least])
+    if not (arrivals.flight > 0 and owed >= _OWED_SEGMENTS):
+        return False
+    return repaid <= min(_REPAID * owed, _CAUGHT_UP * arrivals.flight + _INITIAL_SEGMENTS)
+
+
+def _told_by_start(arrivals: _Arrivals) -> str | None:
+    """Which of the two it is; None where about an initial window is in flight, or too little came."""
+    flight, ahead = arrivals.flight, arrivals.ahead[arrivals.begins]
     caught_up = float((ahead - np.minimum.accumulate(ahead)).max())
     if flight <= _INITIAL_SEGMENTS / 2:
         stands_out = _INITIAL_SEGMENTS / 2 <= caught_up <= _UNPACED * _INITIAL_SEGMENTS
         return "pacing" if stands_out else None
-    if flight < 2 * _INITIAL_SEGMENTS or np.median(np.diff(time_s)) > base_s:
+    if flight < 2 * _INITIAL_SEGMENTS or not arrivals.fine:
         return None
     if caught_up >= _CAUGHT_UP * flight + _INITIAL_SEGMENTS:
         return "sender-application"
