@@ -10,9 +10,9 @@ and compares what was predicted with what it gave (cured.py). `--simulated` simu
 compares the goodputs (beside_sim.py). `--kinds` divides the runs among processes.
 
 `--half development` runs other labs, in which rules may be looked for, and `--half busy` a third set, for a
-machine that has other work to do. No constant comes from the test set, nor from `--half stopping`, which was
-run on a machine whose processors stopped now and then. What earlier trees had wrong there was counted, and
-labs were added for it.
+machine that has other work to do. No constant comes from the test set, nor from `--half stopping` and
+`--half hardest`, which were run on a machine whose processors stopped now and then. What earlier trees had
+wrong in the first of these was counted, and labs were added for it.
 """
 
 import argparse
@@ -48,8 +48,8 @@ _FIRST_SEEDS = {
     "test": 350_000,
 }
 """Rules may be looked for in the runs of the development set, and in those of a busy machine. No constant
-comes from the other three. The first of them was judged before the last trees were fitted, the second
-before and after; the test set was first judged with the trees as they are."""
+comes from the other three. The trees were changed because of what earlier ones had wrong in the first of
+them. The test set was first judged by a doctor that was finished before."""
 _JUDGE = ("stopping", "hardest", "test")
 _PATHS = Range(rate_bit_s=(2e6, 1e8), rtt_s=(0.01, 0.25), least_s=8.0, round_trips=30.0)
 _DRAWS = 6

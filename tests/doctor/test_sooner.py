@@ -92,6 +92,18 @@ def test_the_limit_is_named(rule: str) -> None:
     assert diagnosed(lab, end).findings[0].kind == kind
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_a_few_losses_in_a_full_receive_window_do_not_show_the_rate_of_the_path(seed: int) -> None:
+    lab = {
+        "path": {"rtt": "15.78 ms", "rate": "45 Mbit/s", "down": {"loss": 0.0002}},
+        "client": {"tcp_rmem": [4096, 64802, 64802]},
+        "seed": seed,
+    }
+    found = diagnosed(lab, "sender")
+    assert found.view.capacity_from == ""
+    assert found.findings[0].kind == "receiver-window"
+
+
 @pytest.mark.parametrize("rate", ["2 Mbit/s", "50 Mbit/s"])
 @pytest.mark.parametrize("queue", ["1 bdp", "4 bdp"])
 def test_behind_a_queue_of_its_own_no_payload_comes_sooner(rate: str, queue: str) -> None:
@@ -152,6 +164,27 @@ def test_what_a_stopping_host_lacks_is_never_repaid_by_pacing(repays: bool, kind
     by_trees = {"send-buffer": 0.0, "sender-application": 0.97, "pacing": 0.03}
     chances = sender_side(seen, np.ones(seen.size, bool), by_trees).evidence["chances"]
     assert chances[kind] >= 0.9
+
+
+_TIME_S = np.arange(0, 8, 0.02)
+_PROGRAMS = {
+    "it writes for a second, and pauses for 0.25 s": 860 * np.minimum(_TIME_S % 1.25, 1.0)
+    + 860 * np.floor(_TIME_S / 1.25),
+    "it ends before the samples do": np.minimum(860 * _TIME_S, 860 * 6.0),
+    "it writes more slowly for four seconds": 900 * _TIME_S + 100 * np.maximum(_TIME_S - 4, 0),
+    "it writes blocks": 88 * np.floor(4000 * _TIME_S / 88),
+    "it begins just after a sample": np.maximum(1000 * (_TIME_S - 0.019), 0),
+}
+
+
+@pytest.mark.parametrize("program", _PROGRAMS)
+@pytest.mark.parametrize("rtt_s", [0.02, 0.08, 0.2])
+@pytest.mark.parametrize("every", [1, 5])
+def test_other_programs_owe_nothing(program: str, rtt_s: float, every: int) -> None:
+    seen = view(at_receiver(_TIME_S[::every], _PROGRAMS[program][::every], rtt_s=rtt_s))
+    by_trees = {"send-buffer": 0.0, "sender-application": 0.99, "pacing": 0.01}
+    chances = sender_side(seen, np.ones(seen.size, bool), by_trees).evidence["chances"]
+    assert chances["sender-application"] >= 0.99
 
 
 def test_the_first_ten_segments_of_a_paced_connection_stand_out_where_few_are_in_flight() -> None:

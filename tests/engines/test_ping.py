@@ -64,6 +64,13 @@ def test_a_last_request_that_ping_gave_up_on_too_soon_is_not_lost(
     assert "why" not in found.entry
 
 
+def test_a_request_before_the_last_answer_is_lost_however_soon_ping_ended() -> None:
+    said = output({1: (0.2, "125"), 5: (0.5, "125"), 6: (0.52, "125")})
+    program = Program(["ping"], End.EXITED, Exit(1, None, None, 0.52), 0.0, said, "")
+    found = ping.result(SPEC, program, wall_minus_run_s=WALL_S, round_trip_s=0.3)
+    assert (found.entry["sent"], found.entry["lost"]) == (6, 3)
+
+
 def test_what_is_not_ping_is_no_measurement() -> None:
     program = Program(["ping"], End.EXITED, Exit(0, None, None, 1.0), 0.5, "hello", "")
     found = ping.result(SPEC, program, wall_minus_run_s=WALL_S, round_trip_s=0.01)

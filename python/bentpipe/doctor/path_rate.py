@@ -76,7 +76,7 @@ def _window_is_full(of: View) -> Flags:
     """Where the receive window is full. It bounds the rate then, so what is lost shows none of the path."""
     with np.errstate(invalid="ignore"):
         full: Flags = of.flight >= of["rwnd_bytes"] - WINDOW_FREE_SEGMENTS * of.mss
-    return full
+        return full & (of["rwnd_bytes"] > 0)
 
 
 def _overshot(of: View, before: Places) -> float | None:

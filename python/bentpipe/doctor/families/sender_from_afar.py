@@ -49,10 +49,17 @@ _EXACT = 0.02
 """Of a round trip's payload: how exactly the samples show what is ahead of the steady rate."""
 _START_S = 1.5
 _START_ROUND_TRIPS = 12
-_OWED_SEGMENTS = 20
-"""Two initial windows, so that one does not hide it."""
+_OWED_SEGMENTS = 15
+"""A half more than the initial window, which Linux sends without pacing: that hides as much."""
 _REPAID = 0.5
 """Of what the start left behind: an application repays nearly all, a sender that paces itself nothing."""
+_STEADY = 0.93
+"""Of the steady rate is carried in the mean: a few stops of a host cost less, pauses of a program more."""
+_NEARLY = 0.1
+_STILL_MADE = 0.25
+"""Of what the start left behind: if as much more is missing soon after, it is not the start that made it."""
+_LEAST_AFTER = 0.5
+"""Of the transfer's time is left after the start: what is missing has time to come."""
 _WINDOW_SAMPLES = 4
 _SETTLED_SHARE = 0.25
 _ASKED = 0.6
@@ -65,7 +72,7 @@ def sender_side(view: View, holds: Flags, by_chance: Mapping[str, float]) -> Cla
     three = {kind: by_chance.get(kind, 0.0) for kind in SENDER_SIDE}
     whole = sum(three.values())
     chances = {kind: each / whole if whole > 0 else 1 / len(three) for kind, each in three.items()}
-    chances = _by_requests(view, _by_start(view, _by_pauses(view, holds, chances)))
+    chances = _by_requests(view, _by_pauses(view, holds, _by_start(view, chances)))
     kind = max(chances, key=lambda each: chances[each]) if whole > 0 else "sender-application"
     usual = middle(view.total_bit_s, holds & (view.total_bit_s > 0))
     flight = usual * (view.base_rtt_s or 0.0) / 8
@@ -170,22 +177,29 @@ def _by_start(view: View, chances: dict[str, float]) -> dict[str, float]:
 class _Arrivals:
     """Of one connection, from its first payload on."""
 
+    time_s: Floats
     ahead: Floats
     """Segments that came up to each sample, beyond those of the steady rate."""
     begins: Flags
     flight: float
     """Segments of the steady rate in a base round trip."""
+    steadiness: float
+    """The mean rate once it is steady, of the steady rate."""
     fine: bool
     """Samples no further apart than a base round trip."""
 
 
 def _arrivals(view: View) -> _Arrivals | None:
-    """None where too little came. The steady rate is the median of windows, which a few stops of a host do
-    not change."""
-    time_s, arrived = view.time_s, np.nan_to_num(view["segments_sent"])
-    # A program may have its connection for long before the first payload.
+    """None where too little came. The steady rate is the mean of the middle half of windows, which a few
+    stops of a host do not change."""
+    seen = np.isfinite(view["segments_sent"])
+    time_s, arrived = view.time_s[seen], view["segments_sent"][seen]
+    if time_s.size < _LEAST_SAMPLES:
+        return None
+    # A program may have its connection for long before the first payload, and after the last one.
     first = max(int(np.searchsorted(arrived, arrived[0] + _SOME_SEGMENTS)) - 1, 0)
-    time_s, arrived = time_s[first:], arrived[first:]
+    last = int(np.searchsorted(arrived, arrived[-1])) + 1
+    time_s, arrived = time_s[first:last], arrived[first:last]
     if time_s.size < _LEAST_SAMPLES:
         return None
     spacing_s, base_s = float(np.median(np.diff(time_s))), view.base_rtt_s or 0.0
@@ -195,22 +209,36 @@ def _arrivals(view: View) -> _Arrivals | None:
     edges = np.linspace(settled_s, time_s[-1], int(min((time_s[-1] - settled_s) / window_s, time_s.size)) + 1)
     if edges.size < 2 or base_s <= 0:
         return None
-    per_s = float(np.median(np.diff(np.interp(edges, time_s, arrived)))) / float(edges[1] - edges[0])
+    rates = np.sort(np.diff(np.interp(edges, time_s, arrived))) / (edges[1] - edges[0])
+    per_s = float(rates[rates.size // 4 : rates.size - rates.size // 4].mean())
+    if not per_s > 0:
+        return None
     begins = time_s <= time_s[0] + max(_START_S, _START_ROUND_TRIPS * base_s)
     ahead = arrived - arrived[0] - per_s * (time_s - time_s[0])
-    return _Arrivals(ahead, begins, per_s * base_s, spacing_s <= base_s)
+    return _Arrivals(time_s, ahead, begins, per_s * base_s, float(rates.mean()) / per_s, spacing_s <= base_s)
 
 
 def _never_repaid(arrivals: _Arrivals) -> bool:
-    """Whether what came too little in the beginning is still missing at any time after it.
+    """Whether what came too little in the beginning is still missing at any time after it, though payload
+    comes at the steady rate, but for a few stops.
 
-    An application that had to wait meanwhile repays what the buffers before it hold, at least.
+    An application that had to wait meanwhile repays what the buffers before it hold, at least. One that
+    pauses, or writes more slowly at first, shows nothing by this.
     """
-    begin = arrivals.ahead[arrivals.begins]
+    time_s, ahead = arrivals.time_s, arrivals.ahead
+    # What was before the first payload is nothing that is missing.
+    begin = ahead[1 : int(arrivals.begins.sum())]
+    if not begin.size or arrivals.steadiness < _STEADY:
+        return False
     least = int(begin.argmin())
     owed = float(begin[: least + 1].max() - begin[least])
-    repaid = float(arrivals.ahead[least:].max() - begin[least])
-    if not (arrivals.flight > 0 and owed >= _OWED_SEGMENTS):
+    repaid = float(ahead[1 + least :].max() - begin[least])
+    made = int(np.flatnonzero(begin <= begin[least] + _NEARLY * owed)[0])
+    after_s = time_s[1 + made :] - time_s[1 + made]
+    follows = ahead[1 + made :][after_s <= time_s[begin.size] - time_s[0]]
+    if owed < _OWED_SEGMENTS or after_s[-1] < _LEAST_AFTER * (time_s[-1] - time_s[0]):
+        return False
+    if float(np.median(follows)) < begin[least] - _STILL_MADE * owed:
         return False
     return repaid <= min(_REPAID * owed, _CAUGHT_UP * arrivals.flight + _INITIAL_SEGMENTS)
 

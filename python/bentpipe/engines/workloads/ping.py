@@ -126,9 +126,9 @@ async def run(spec: PingSpec, bench: Bench) -> WorkloadResult:
 def result(
     spec: PingSpec, program: Program, *, wall_minus_run_s: float, round_trip_s: float
 ) -> WorkloadResult:
-    """`round_trip_s`: one with full queues. A request that ping did not wait for so long may have been
-    answered later, so it is left out. The run's end cut it off, or it is among the last ones: ping waits for
-    their answers for two of its longest round trips only.
+    """`round_trip_s`: a round trip with full queues. Requests without an answer are left out if their answer
+    may have come later: those that the run's end cut off sooner than this, and those after the last answer if
+    ping ended sooner than this. It waits for the last answers for two of its longest round trips only.
     """
     pinged = parse(program.stdout)
     tools = [
@@ -156,6 +156,7 @@ def result(
     answered = {reply.sequence: reply for reply in pinged.replies}
     times = [reply.rtt_ms for reply in pinged.replies]
     undecided_from_s = program.exit.at_s - round_trip_s
+    undecided_after = 0 if program.end is End.CUT else max(answered, default=pinged.sent)
     sent_s = _sent_s(spec, program, {r.sequence: r.sent_wall_s - wall_minus_run_s for r in pinged.replies})
     rows: list[dict[str, Any]] = [
         {
@@ -166,7 +167,11 @@ def result(
         }
         for n in range(1, pinged.sent + 1)
     ]
-    rows = [row for row in rows if row["rtt_s"] is not None or row["time_s"] < undecided_from_s]
+    rows = [
+        row
+        for row in rows
+        if row["rtt_s"] is not None or row["time_s"] < undecided_from_s or row["sequence"] <= undecided_after
+    ]
     entry |= {"sent": len(rows), "lost": sum(row["rtt_s"] is None for row in rows)}
     if times:
         entry |= {
