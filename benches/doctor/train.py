@@ -110,6 +110,7 @@ SOURCES = (
     Source(140_000, "busy", SHORT, 2.0),
     Source(110_000, "wide", WIDE, 2.0),
     Source(150_000, "around", WIDE, 2.0),
+    Source(170_000, "rare", SHORT, 1.0),
 )
 CAPTURED = (
     Source(0, None, WHOLE, 1.0),

@@ -24,6 +24,8 @@ _BUSY_FOR_S = (0.001, 0.008)
 _LEAST_HELD_S = 1e-5
 _OPEN, _HELD = "1 Gbit/s", "1 bit/s"
 _LATE = (0.005, 0.1)
+_LOSSES = (1.0, 20.0)
+_PACKET_BITS = 12_000
 _OFTEN_SEVERAL = 0.25
 _OFTEN_UP = 0.5
 _OTHER = {"client": "server", "server": "client", "down": "up", "up": "down"}
@@ -129,6 +131,24 @@ def _busy(planted: Planted) -> Planted | None:
     return changed(planted, with_holds)
 
 
+def _rare(planted: Planted) -> Planted | None:
+    """A few packets of the payload are lost at random, one to twenty if it fills half of the path."""
+    random_ = random.Random(f"rare {planted.kind} {planted.lab['seed']}")
+    of_payload = planted.lab["workload"][0].get("direction", "down")
+    path = planted.lab["path"]
+    if "loss" in path or "loss" in path.get(of_payload, {}):
+        return None
+    half_s = float(planted.lab["duration"].split()[0]) / 2
+    packets = float(path["rate"].split()[0]) * 1e6 * half_s / _PACKET_BITS
+    loss = math.exp(random_.uniform(*map(math.log, _LOSSES))) / packets
+
+    def with_losses(lab: dict[str, Any]) -> dict[str, Any]:
+        path = lab["path"]
+        return {**lab, "path": {**path, of_payload: {**path.get(of_payload, {}), "loss": round(loss, 9)}}}
+
+    return changed(planted, with_losses)
+
+
 def fresh(planted: Planted) -> Planted:
     """All at once: the congestion control, how many connections and which way are drawn, too.
 
@@ -171,5 +191,6 @@ VARIANTS: Mapping[str, Callable[[Planted], Planted | None]] = {
     "late": _late,
     "bunched": _bunched,
     "busy": _busy,
+    "rare": _rare,
     "fresh": fresh,
 }
