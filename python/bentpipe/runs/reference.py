@@ -53,7 +53,9 @@ _TIMES_OF_KINDS = (
     (
         "`ping`",
         "`median_ms`, `p95_ms`, `p99_ms`, `max_ms`",
-        "round trips of answered requests; `lost` counts the others",
+        "round trips of answered requests; `lost` counts the others, `sent` both. In `live`, the last "
+        "requests are in neither if they have no answer and ping ended less than a round trip with full "
+        "queues after them",
     ),
     (
         "`interactive`",
