@@ -6,8 +6,9 @@ scikit-learn. They are fitted to runs of the training half's seeds only, with sa
 congestion controls, several connections and uploads among them, to half as many over two, four or eight
 connections (variants.py), to transfers of 6 s and more with all of these, to transfers whose limits have
 other means, by other hosts (wider.py), to as many with other surroundings (around.py), to transfers of 6 s
-and more whose ACKs come in bunches, to labs whose payload comes late now and then (jitter), and to twice as
-many transfers of 6 s and more whose receiver is busy. For sockets, the kinds in _TWICE have twice as many
+and more whose ACKs come in bunches, to labs whose payload comes late now and then (jitter), to twice as
+many transfers of 6 s and more whose receiver is busy (sockets only), and to such transfers that lose a few
+packets beside their limit (sockets only). For sockets, the kinds in _TWICE have twice as many
 labs, each of half the weight. Labs of OTHERS are among all of them. Half of the paced senders are paced by
 their socket's option. Rows are kept in `runs/doctor-rows`, so that a fit that was stopped goes on where it
 was.

@@ -1,7 +1,8 @@
-"""The labelled labs with something else about them than the labs that the trees come from.
+"""The labelled labs with something else about them.
 
-`make check-doctor ARGS="--as bbr"` asks whether findings hold there. No rule and no weight comes from these
-runs. A kind is left out where the variant takes its limit away: BBR is not limited by random loss.
+`make check-doctor ARGS="--as bbr"` asks whether findings hold there. No rule and no weight comes from the
+runs of `--as`. The trees come from other labs, some of which have the same variants (train.py). A kind is
+left out where the variant takes its limit away: BBR is not limited by random loss.
 """
 
 import math

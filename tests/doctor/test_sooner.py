@@ -187,6 +187,15 @@ def test_other_programs_owe_nothing(program: str, rtt_s: float, every: int) -> N
     assert chances["sender-application"] >= 0.99
 
 
+def test_what_is_missing_late_in_a_transfer_is_not_missing_since_its_start() -> None:
+    """Over half a second of round trip the start is six of eight seconds. A program pauses late in it."""
+    segments = 860 * _TIME_S - 860 * np.clip(_TIME_S - 5.6, 0, 0.3)
+    seen = view(at_receiver(_TIME_S, segments, rtt_s=0.5))
+    by_trees = {"send-buffer": 0.0, "sender-application": 0.99, "pacing": 0.01}
+    chances = sender_side(seen, np.ones(seen.size, bool), by_trees).evidence["chances"]
+    assert chances["sender-application"] >= 0.99
+
+
 def test_the_first_ten_segments_of_a_paced_connection_stand_out_where_few_are_in_flight() -> None:
     time_s = np.arange(0, 8, 0.02)
     even = {"send-buffer": 0.0, "sender-application": 0.5, "pacing": 0.5}

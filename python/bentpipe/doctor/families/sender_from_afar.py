@@ -196,10 +196,9 @@ def _arrivals(view: View) -> _Arrivals | None:
     time_s, arrived = view.time_s[seen], view["segments_sent"][seen]
     if time_s.size < _LEAST_SAMPLES:
         return None
-    # A program may have its connection for long before the first payload, and after the last one.
+    # A program may have its connection for long before the first payload.
     first = max(int(np.searchsorted(arrived, arrived[0] + _SOME_SEGMENTS)) - 1, 0)
-    last = int(np.searchsorted(arrived, arrived[-1])) + 1
-    time_s, arrived = time_s[first:last], arrived[first:last]
+    time_s, arrived = time_s[first:], arrived[first:]
     if time_s.size < _LEAST_SAMPLES:
         return None
     spacing_s, base_s = float(np.median(np.diff(time_s))), view.base_rtt_s or 0.0
