@@ -7,17 +7,17 @@ congestion controls, several connections and uploads among them, to half as many
 connections (variants.py), to transfers of 6 s and more with all of these, to transfers whose limits have
 other means, by other hosts (wider.py), to as many with other surroundings (around.py), to transfers of 6 s
 and more whose ACKs come in bunches, to labs whose payload comes late now and then (jitter), to twice as
-many transfers of 6 s and more whose receiver is busy (sockets only), and to such transfers that lose a few
-packets beside their limit (sockets only). For sockets, the kinds in _TWICE have twice as many
-labs, each of half the weight. Labs of OTHERS are among all of them. Half of the paced senders are paced by
-their socket's option. Rows are kept in `runs/doctor-rows`, so that a fit that was stopped goes on where it
-was.
+many transfers of 6 s and more whose receiver is busy, and to such transfers that lose a few packets beside
+their limit. For sockets, the kinds in _TWICE have twice as many labs, each of half the weight. Labs of OTHERS
+are among all of them. Half of the paced senders are paced by their socket's option. Rows are kept in
+`runs/doctor-rows`, so that a fit that was stopped goes on where it was.
 
 `--left-out` prints how often a fit is right of the third of these runs that it left out. `--captures` renews
 the trees for captures alone, from captures at both ends, whole and their first seconds, of labs as they are
 drawn, of as many transfers of 6 s and more, of as many of both with other congestion controls, several
 connections and uploads among them, of as many transfers of 6 s and more whose ACKs come in bunches, of as
-many with jitter, of as many of wider.py, and of half as many of around.py.
+many with jitter, of as many of wider.py, of half as many of around.py, of as many with busy receivers, and of
+as many with a few losses.
 """
 
 import argparse
@@ -122,6 +122,8 @@ CAPTURED = (
     Source(30_000, "late", SHORT, 1.0),
     Source(110_000, "wide", WIDE, 1.0),
     Source(150_000, "around", WIDE, 0.5),
+    Source(140_000, "busy", SHORT, 1.0),
+    Source(170_000, "rare", SHORT, 1.0),
 )
 
 

@@ -214,7 +214,18 @@ def received(burst: int, every_s: float, *, rtt_s: float = 0.06, per_s: float = 
     return at_receiver(time_s, segments, rtt_s)
 
 
-def at_receiver(time_s: np.ndarray, segments: np.ndarray, rtt_s: float) -> Evidence:
+@pytest.mark.parametrize("waits_s", [0.1, 0.2])
+def test_a_wait_of_a_moment_is_no_queue_on_the_way_back(waits_s: float) -> None:
+    """A program writes 860 segments per second. Its host stops at 1.3 s: few segments come meanwhile, and a
+    round trip lasts 44 ms."""
+    stopped = np.abs(_TIME_S - 1.29 - waits_s / 2) < waits_s / 2
+    segments = np.cumsum(np.where(stopped, 200.0, 860.0) * 0.02)
+    seen = view(at_receiver(_TIME_S, segments, np.where(stopped, 0.044, 0.011)))
+    assert seen.early_s == 0
+    assert not seen.returning.any()
+
+
+def at_receiver(time_s: np.ndarray, segments: np.ndarray, rtt_s: float | np.ndarray) -> Evidence:
     frame = pl.DataFrame(
         {
             "time_s": time_s,
@@ -224,8 +235,8 @@ def at_receiver(time_s: np.ndarray, segments: np.ndarray, rtt_s: float) -> Evide
             "acks": (segments // 2).astype(np.int64),
             "out_of_order": np.zeros(time_s.size, np.int64),
             "rwnd_bytes": np.full(time_s.size, 3_000_000),
-            "srtt_s": np.full(time_s.size, rtt_s),
-            "min_rtt_s": np.full(time_s.size, rtt_s),
+            "srtt_s": np.broadcast_to(rtt_s, time_s.size).copy(),
+            "min_rtt_s": np.full(time_s.size, np.min(rtt_s)),
         }
     )
     return Evidence("made up", "down", "receiver", 0.0, 8.0, int(segments[-1] * 1448), 1448, samples(frame))

@@ -107,14 +107,15 @@ def capacity(view: View) -> list[Claim]:
 
 def _drops_below(view: View) -> bool:
     """Whether losses alone show the path's rate, and by all signs the path is not full then. In a capture:
-    they come long before it is. At a receiver's socket: the sender's side limits. Other sockets may miss a
-    queue between two samples."""
+    they come long before it is, or the sender's side limits. At a receiver's socket: the latter. A sender's
+    socket tells more directly what limits it, and may miss a queue between two samples."""
     if view.capacity_from not in ("losses", "overshoot"):
         return False
     by_chance = drop_causes(view)
     if view.evidence.of_packets and any(by_chance.get(cause, 0.0) >= _DROPS for cause in _BELOW_THE_RATE):
         return True
-    return not view.at_sender and sum(by_chance.get(cause, 0.0) for cause in SENDER_SIDE) >= _DROPS
+    infers = view.evidence.of_packets or not view.at_sender
+    return infers and sum(by_chance.get(cause, 0.0) for cause in SENDER_SIDE) >= _DROPS
 
 
 def _may_be_the_return(view: View) -> bool:
