@@ -9,10 +9,10 @@ name. Runs are kept in `runs/doctor-live`, so that a check that was stopped goes
 and compares what was predicted with what it gave (cured.py). `--simulated` simulates each of these labs and
 compares the goodputs (beside_sim.py). `--kinds` divides the runs among processes.
 
-`--half development` runs other labs, in which rules may be looked for, and `--half busy` a third set, for a
+`--half development` runs other labs, in which rules may be looked for, and `--half busy` another set, for a
 machine that has other work to do. No constant comes from the test set, nor from `--half stopping`,
-`--half hardest` and `--half third`, which were run on a machine whose processors stopped now and then. What earlier trees had
-wrong in the first of these was counted, and labs were added for it.
+`--half hardest` and `--half third`, which were run on a machine whose processors stopped now and then. What
+earlier trees had wrong in the first of these was counted, and labs were added for it.
 """
 
 import argparse
