@@ -354,3 +354,18 @@ def test_a_receivers_capture_tells_outages_from_pauses(tmp_path: Path) -> None:
     (file,) = (tmp_path / "out").glob("*/client.pcapng")
     first = diagnose(read(file).transfers[0]).findings[0]
     assert (first.kind, first.evidence["outages"]) == ("outage", 3)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_few_losses_of_a_paced_sender_show_no_full_path_in_a_capture(seed: int, tmp_path: Path) -> None:
+    lab = {
+        "duration": "15 s",
+        "seed": seed,
+        "path": {"rate": "37 Mbit/s", "rtt": "18 ms", "down": {"loss": 0.0003}},
+        "workload": [{**BULK, "max_pacing_rate": "12.6 Mbit/s"}],
+    }
+    ends = ("client", "server")
+    execute(bentpipe.Lab(**lab), engine="sim", out=tmp_path / "out", options=EngineOptions(pcap=ends))
+    for end in ends:
+        (file,) = (tmp_path / "out").glob(f"*/{end}.pcapng")
+        assert diagnose(read(file).transfers[0]).findings[0].kind == "pacing"
