@@ -270,9 +270,9 @@ def main() -> None:
     wrong: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         for name, kinds in (
-            ("at each step", by_steps(Path(folder), options.every)),
-            ("at each step of --undo", undo_by_steps(Path(folder), options.every)),
-            ("at random moments", at_random(Path(folder), options.kills, options.seed)),
+            ("at each step", by_steps(Path(folder, "apply"), options.every)),
+            ("at each step of --undo", undo_by_steps(Path(folder, "undo"), options.every)),
+            ("at random moments", at_random(Path(folder, "random"), options.kills, options.seed)),
         ):
             told = list(kinds)
             early = sum("nothing changed" in each for each, _ in told)
