@@ -214,15 +214,23 @@ def received(burst: int, every_s: float, *, rtt_s: float = 0.06, per_s: float = 
     return at_receiver(time_s, segments, rtt_s)
 
 
-@pytest.mark.parametrize("waits_s", [0.1, 0.2])
-def test_a_wait_of_a_moment_is_no_queue_on_the_way_back(waits_s: float) -> None:
+@pytest.mark.parametrize(("waits_s", "every"), [(0.1, 1), (0.2, 1), (0.28, 1), (0.25, 5), (0.28, 5)])
+def test_a_wait_of_a_moment_is_no_queue_on_the_way_back(waits_s: float, every: int) -> None:
     """A program writes 860 segments per second. Its host stops at 1.3 s: few segments come meanwhile, and a
     round trip lasts 44 ms."""
     stopped = np.abs(_TIME_S - 1.29 - waits_s / 2) < waits_s / 2
     segments = np.cumsum(np.where(stopped, 200.0, 860.0) * 0.02)
-    seen = view(at_receiver(_TIME_S, segments, np.where(stopped, 0.044, 0.011)))
+    of = at_receiver(_TIME_S[::every], segments[::every], np.where(stopped, 0.044, 0.011)[::every])
+    seen = view(of)
     assert seen.early_s == 0
     assert not seen.returning.any()
+    assert diagnose(of).findings[0].kind in ("sender-application", "pacing")
+
+
+def test_a_queue_of_acks_may_stand_for_less_than_two_long_round_trips() -> None:
+    """It does not stand before 6.7 s, and the transfer ends after 8 s."""
+    path = {"rtt": "600 ms", "rate": "2 Mbit/s", "up": {"rate": "6 kbit/s"}}
+    assert diagnosed({"path": path}, "receiver").view.returning.any()
 
 
 def at_receiver(time_s: np.ndarray, segments: np.ndarray, rtt_s: float | np.ndarray) -> Evidence:

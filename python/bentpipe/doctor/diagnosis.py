@@ -23,7 +23,7 @@ from bentpipe.doctor.evidence import Evidence
 from bentpipe.doctor.families.ack_path import ack_path
 from bentpipe.doctor.families.at_receiver import at_receiver
 from bentpipe.doctor.families.by_packets import by_packets
-from bentpipe.doctor.families.capacity import capacity
+from bentpipe.doctor.families.capacity import capacity, limited_by_the_sender
 from bentpipe.doctor.families.losses import losses
 from bentpipe.doctor.families.marks import marks
 from bentpipe.doctor.families.mtu import mtu
@@ -217,6 +217,8 @@ def _diagnosed(
         found.sort(key=lambda each: each.kind != "capacity")
     beside = [_finding(claim, claim.holds & counts, weights, lost) for claim in claims if claim.beside]
     kinds = [each.kind for each in found]
+    if "capacity" not in kinds and limited_by_the_sender(seen):
+        seen = replace(seen, capacity_bit_s=None, capacity_from="")
     place = kinds.index("capacity") + 1 if "capacity" in kinds else 1
     return Diagnosis(evidence, seen, (*found[:place], *beside, *found[place:]))
 

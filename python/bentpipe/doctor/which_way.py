@@ -26,6 +26,8 @@ _TOGETHER = 0.4
 """Correlation of two logarithms."""
 _LONG_ROUND_TRIPS = 2
 _LONG_S = 0.3
+_LEAST_STANDING = 4
+"""Samples."""
 _HARDLY = 0.5
 _SLOWER = 0.75
 _START = 0.25
@@ -77,7 +79,7 @@ def _way(of: View) -> Literal["there", "back", "neither"]:
         return "there"
     if of.return_share is not None:
         return "there"
-    if seen.waits_on_return and (of.at_sender or _persists(of)):
+    if seen.waits_on_return and (of.at_sender or _persists(of.standing)):
         return "back"
     calm = of.standing & ~of.recovering
     alike = of.at_sender and waits_alike(of.total_bit_s, of.rtt_s, calm) and not _is_even(of, calm)
@@ -115,7 +117,7 @@ def _rose_after(of: View) -> bool:
     found = [
         (begin, end)
         for begin, end in stretches(of.standing & (of.queue_s > base_s))
-        if float(of.dt_s[begin:end].sum()) >= _long_s(of)
+        if float(of.dt_s[begin:end].sum()) >= max(_LONG_ROUND_TRIPS * base_s, _LONG_S)
     ]
     if not found or of.connections.size != 1:
         return False
@@ -165,11 +167,14 @@ def _over_seconds(of: View, where: Flags) -> float:
 
 def _early_s(of: View) -> float:
     """By how much payload came, before the queue stood, sooner than that queue would let it if it were on its
-    way. Later payload may come sooner since something held it for a while."""
-    if of.at_sender or of.reorders or not _persists(of) or _serves_by_its_rate(of):
+    way. Later payload may come sooner since something held it for a while. A host that stops makes a round
+    trip or two long; a queue stands for 0.3 s and more."""
+    if of.at_sender or of.reorders or not _persists(of.standing) or _serves_by_its_rate(of):
         return 0.0
-    began_s = float(of.time_s[of.standing].min())
-    return of.sooner_s(middle(of.total_bit_s, of.standing), of.time_s <= began_s)
+    stands_s = of.time_s[of.standing]
+    if stands_s.size < _LEAST_STANDING or np.ptp(stands_s) < _LONG_S:
+        return 0.0
+    return of.sooner_s(middle(of.total_bit_s, of.standing), of.time_s <= stands_s.min())
 
 
 def _return_share(of: View) -> float | None:
@@ -191,16 +196,8 @@ def _return_share(of: View) -> float | None:
     return min(return_s / wait_s, 1.0) if of.knows("return_wait_s") else None
 
 
-def _persists(of: View) -> bool:
-    """Whether a wait stays once it has begun, for two base round trips and 0.3 s or more. A receiver's round
-    trip holds what the sender's program waits for, too, which comes and goes, and what a host that stopped
-    for a moment did."""
-    places = np.flatnonzero(of.standing)
-    if not places.size or float(of.dt_s[places].sum()) < _long_s(of):
-        return False
-    return bool(places.size >= _PERSISTS * (places[-1] - places[0] + 1))
-
-
-def _long_s(of: View) -> float:
-    """How long a queue that stands does at least."""
-    return max(_LONG_ROUND_TRIPS * (of.base_rtt_s or 0.0), _LONG_S)
+def _persists(standing: Flags) -> bool:
+    """Whether a wait stays once it has begun. A receiver's round trip holds what the sender's program waits
+    for, too, which comes and goes."""
+    places = np.flatnonzero(standing)
+    return bool(places.size and places.size >= _PERSISTS * (places[-1] - places[0] + 1))

@@ -29,7 +29,8 @@ _EITHER_WAY = 0.8
 _AS_STEADY = 2.0
 _A_PROBE = 1
 """Segment sent again though nothing was lost, as while ACKs wait; a queue that overflows drops several."""
-_DROPS = 0.8
+_SURE = 0.8
+_BY_LOSSES = ("losses", "overshoot")
 _BELOW_THE_RATE = ("random-loss", "short-queue", "reordering", "timeouts")
 
 
@@ -42,7 +43,7 @@ def capacity(view: View) -> list[Claim]:
     with np.errstate(invalid="ignore"):
         # Whoever has nothing more to send does not fill a path, whatever its rate.
         at_rate &= ~(view["notsent_bytes"] < view.mss)
-    if view.capacity_from in ("losses", "overshoot") and view.sooner_s(view.capacity_bit_s) > 0:
+    if view.capacity_from in _BY_LOSSES and view.sooner_s(view.capacity_bit_s) > 0:
         return []
     holds = view.standing | at_rate
     if not holds.any() or (not view.standing.any() and _drops_below(view)):
@@ -105,17 +106,25 @@ def capacity(view: View) -> list[Claim]:
     return claims
 
 
-def _drops_below(view: View) -> bool:
-    """Whether losses alone show the path's rate, and by all signs the path is not full then. In a capture:
-    they come long before it is, or the sender's side limits. At a receiver's socket: the latter. A sender's
-    socket tells more directly what limits it, and may miss a queue between two samples."""
-    if view.capacity_from not in ("losses", "overshoot"):
+def limited_by_the_sender(view: View) -> bool:
+    """Whether losses alone show the path's rate, and by all signs the sender's side limits, as seen in a
+    capture or at a receiver's socket: then they show none. A sender's socket tells more directly what limits
+    it."""
+    if view.capacity_from not in _BY_LOSSES or (view.at_sender and not view.evidence.of_packets):
         return False
     by_chance = drop_causes(view)
-    if view.evidence.of_packets and any(by_chance.get(cause, 0.0) >= _DROPS for cause in _BELOW_THE_RATE):
+    return sum(by_chance.get(cause, 0.0) for cause in SENDER_SIDE) >= _SURE
+
+
+def _drops_below(view: View) -> bool:
+    """Whether losses alone show the path's rate, and by all signs the path is not full then. In a capture
+    they also come long before it is. Sockets may miss a queue between two samples."""
+    if limited_by_the_sender(view):
         return True
-    infers = view.evidence.of_packets or not view.at_sender
-    return infers and sum(by_chance.get(cause, 0.0) for cause in SENDER_SIDE) >= _DROPS
+    if view.capacity_from not in _BY_LOSSES or not view.evidence.of_packets:
+        return False
+    by_chance = drop_causes(view)
+    return any(by_chance.get(cause, 0.0) >= _SURE for cause in _BELOW_THE_RATE)
 
 
 def _may_be_the_return(view: View) -> bool:
