@@ -343,7 +343,7 @@ def _too_little(samples: int) -> Finding:
         "unknown",
         1.0,
         0.0,
-        f"cannot tell, because there are {samples} samples of it; it takes {_LEAST_SAMPLES} or more",
+        f"cannot tell, because it takes {_LEAST_SAMPLES} samples or more, and it has {samples}",
         {"samples": samples},
         "none",
         "samples every 10 ms",

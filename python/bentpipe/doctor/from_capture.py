@@ -5,7 +5,9 @@ the round-trip time on either side of it. What the sender knew when it sent a se
 time stamp that the segment echoes.
 """
 
+import gzip
 import json
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,6 +34,7 @@ _BEGINS = (
     b"\xa1\xb2\x3c\x4d",
     b"\x4d\x3c\xb2\xa1",
 )
+_GZIP = b"\x1f\x8b"
 _ENDS = (".pcap", ".pcapng", ".cap", ".pcap.gz", ".pcapng.gz", ".dmp")
 
 
@@ -59,12 +62,22 @@ class CaptureSeen:
 
 
 def is_capture(source: str) -> bool:
-    """Whether this is a file that begins as a capture does, or is called as one."""
+    """Whether this is a file that begins as a capture does, plain or in gzip, or is called as one."""
     path = Path(source)
-    if not path.is_file():
-        return False
+    return path.is_file() and (path.name.endswith(_ENDS) or _first_bytes(path) in _BEGINS)
+
+
+def _first_bytes(path: Path) -> bytes:
+    """Four, of what is in it if it is a gzip file; none of a damaged one."""
     with path.open("rb") as file:
-        return file.read(4) in _BEGINS or path.name.endswith(_ENDS)
+        found = file.read(4)
+    if not found.startswith(_GZIP):
+        return found
+    try:
+        with gzip.open(path) as file:
+            return file.read(4)
+    except (OSError, EOFError, zlib.error):
+        return b""
 
 
 def read(file: Path, on_progress: Callable[[int], None] | None = None) -> CaptureSeen:

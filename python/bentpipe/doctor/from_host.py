@@ -254,7 +254,10 @@ def _offered(of: Mapping[str, Any], facts: HostFacts) -> tuple[Offered, Offered]
 def _remarks(report: Mapping[str, Any], left_out: int, small: int, connections: int) -> list[str]:
     found = []
     if not connections:
-        found.append("No connection that is watched was open in that time.")
+        found.append(
+            "No connection that is watched was seen in that time. One that is open for less than the time "
+            "between two samples is not."
+        )
     if left_out:
         found.append(f"{plural(left_out, 'more transfer')} carried less than what is shown.")
     if small:
