@@ -9,9 +9,11 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 import pytest
 
-from bentpipe.doctor.from_host import HostSeen
+from bentpipe.doctor.from_host import HostSeen, _lasted
 from bentpipe.doctor.host_facts import facts
 from bentpipe.doctor.watching import Watched, Watching, watched
 from bentpipe.errors import StoreError
@@ -152,3 +154,19 @@ def test_what_cannot_be_watched_is_refused(what: str) -> None:
 def test_what_is_written_in_another_form_is_answered_with_the_forms(what: str) -> None:
     with pytest.raises(StoreError, match="expected a host, port:443, pid:1234 or all"):
         watched(what)
+
+
+@pytest.mark.parametrize(
+    ("first_s", "every_s", "begins_s"),
+    [(0.9, 1.0, 0.0), (0.1, 0.1, 0.0), (1.5, 1.0, 0.0), (2.5, 1.0, 2.4), (1.9, 5.0, 0.0)],
+)
+def test_a_connection_that_was_open_counts_from_the_watchs_beginning_unless_it_was_idle(
+    first_s: float, every_s: float, begins_s: float
+) -> None:
+    """Each burst has 500 kB. The watch lasts 5 s."""
+    time_s = np.arange(0, 5.05, 0.1)
+    bursts = np.floor(np.maximum(time_s - first_s + every_s, 0) / every_s + 1e-9)
+    frame = pl.DataFrame({"time_s": time_s, "bytes_acked": 5e5 * bursts})
+    begun_s, end_s = _lasted(frame, "bytes_acked", {"was_before": True}, 0.1)
+    assert begun_s == pytest.approx(begins_s)
+    assert end_s == pytest.approx(first_s + every_s * np.floor((5 - first_s) / every_s + 1e-9))

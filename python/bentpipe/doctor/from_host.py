@@ -25,6 +25,7 @@ LEAST_BYTES = 20_000
 """A connection with less payload fits into two initial windows, so nothing can have limited it for long."""
 _APART_S = 1.0
 """Connections with a longer pause between them are transfers of their own."""
+_LONGER = 2
 _COUNTERS = (
     "bytes_sent",
     "bytes_acked",
@@ -141,13 +142,19 @@ def _frame(watch: SocketWatch, place: int, *, was_before: bool) -> pl.DataFrame:
 def _lasted(
     frame: pl.DataFrame, counter: str, facts: Mapping[str, Any], interval_s: float
 ) -> tuple[float, float]:
-    """From the sample before the payload first grew to the one at which it last did."""
+    """From the sample before the payload first grew to the one at which it last did. One that was open before
+    may have been between two bursts: it counts from the first sample, unless it was idle for longer than
+    twice its longest pause later."""
     time_s = frame["time_s"].to_numpy()
     carried = frame[counter].fill_null(0.0).to_numpy()
     grew = np.flatnonzero(np.diff(carried, prepend=0.0 if not facts["was_before"] else carried[0]) > 0)
     if not grew.size:
         return float(time_s[0]), float(time_s[-1])
     first = int(grew[0])
+    pauses_s = np.diff(time_s[grew])
+    was_idle = pauses_s.size and time_s[first] - time_s[0] > _LONGER * pauses_s.max()
+    if facts["was_before"] and not was_idle:
+        return float(time_s[0]), float(time_s[grew[-1]])
     # One that was opened between two looks was opened in the middle, for all that is known.
     begun_s = float(time_s[first - 1]) if first else float(time_s[0]) - interval_s / 2
     return begun_s, float(time_s[grew[-1]])
