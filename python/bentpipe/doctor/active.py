@@ -186,6 +186,10 @@ def _run(
             _end(iperf3)
         seen = watching.seen(pings)
         own = [each for each in seen.transfers if each.direction == test.direction][:1]
+        if not own and iperf3.returncode == 0:
+            raise EngineError(
+                "iperf3 ended before its connections were sampled: --bytes allows too little for this path"
+            )
         if not own:
             raise EngineError(_why(said))
         return replace(seen, transfers=[replace(each, name=test.words) for each in own])
