@@ -115,8 +115,8 @@ def goodput(receiver: Said, *, omit_here_s: float, whole: bool) -> Goodput:
     return Goodput(sum(i.bytes for i in measured), sum(i.seconds for i in measured), rates)
 
 
-def failure(output: str) -> str:
-    """A sentence on why it carried nothing, by all that it printed."""
+def failure(output: str, unsaid: str = "iperf3 carried nothing: it gave no reason") -> str:
+    """A sentence on why it carried nothing, by all that it printed; `unsaid` where it names no error."""
     try:
         error = str(json.loads(output).get("error", ""))
     except (ValueError, AttributeError):
@@ -125,4 +125,4 @@ def failure(output: str) -> str:
         return f"the iperf3 server is busy with another test: {error}"
     if "unable to connect" in error or "refused" in error or "timed out" in error:
         return f"no iperf3 server answers: {error}; start one there:  iperf3 --server"
-    return f"iperf3 carried nothing: {error or 'it gave no reason'}"
+    return f"iperf3 carried nothing: {error}" if error else unsaid
