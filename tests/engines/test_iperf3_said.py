@@ -38,3 +38,8 @@ def test_a_test_that_did_not_begin_has_no_figures() -> None:
     assert said is not None
     assert said.connected == begun.connected
     assert (said.received_bytes, said.received_s, said.intervals, said.streams) == (0, 0.0, [], [])
+
+
+@pytest.mark.parametrize("output", ['{"end": {}}', ""])
+def test_where_it_names_no_error_the_caller_says_what_that_means(output: str) -> None:
+    assert iperf3.failure(output, "too few bytes") == "too few bytes"
