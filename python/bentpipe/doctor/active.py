@@ -188,7 +188,7 @@ def _run(
         seen = watching.seen(pings)
         own = [each for each in seen.transfers if each.direction == test.direction][:1]
         if not own:
-            raise EngineError(_why(said))
+            raise EngineError(_why(said, ended_well=iperf3.returncode == 0))
         return replace(seen, transfers=[replace(each, name=test.words) for each in own])
 
 
@@ -243,9 +243,10 @@ def _end(iperf3: "subprocess.Popen[bytes]") -> None:
         iperf3.wait()
 
 
-def _why(said: IO[bytes]) -> str:
+def _why(said: IO[bytes], *, ended_well: bool) -> str:
     said.seek(0)
-    return failure(said.read().decode(errors="replace"), _UNSEEN)
+    text = said.read().decode(errors="replace")
+    return failure(text, _UNSEEN) if ended_well else failure(text)
 
 
 def _pings(to: Server) -> pl.DataFrame | None:

@@ -26,6 +26,7 @@ LEAST_BYTES = 20_000
 _APART_S = 1.0
 """Connections with a longer pause between them are transfers of their own."""
 _LONGER = 2
+"""Times its longest pause: a connection that begins with a longer one was idle."""
 _COUNTERS = (
     "bytes_sent",
     "bytes_acked",
