@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 import bentpipe
+from bentpipe.cli.doctor_sources import Diagnosed
 from invocation import Command
 
 LAB = """
@@ -48,6 +49,23 @@ def test_an_expectation_that_is_missed_is_the_exit_status(run: Command, folder: 
     wrong = run("doctor", folder.name, "--expect", "goodput is fine")
     assert wrong.status == 2
     assert "expected a figure and a bound" in wrong.stderr
+
+
+def test_a_test_that_failed_meets_no_expectation(run: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    of = Diagnosed("to", "server", [], failed=["up, 1 stream"])
+    monkeypatch.setattr("bentpipe.cli.doctor_sources.of_server", lambda *_: iter([of]))
+    assert run("doctor", "--to", "server").status == 0
+    missed = run("doctor", "--to", "server", "--expect", "goodput_mbit_s >= 0")
+    assert missed.status == 1
+    assert "server: up, 1 stream: expected goodput_mbit_s >= 0; the test failed" in missed.stderr
+
+
+@pytest.mark.parametrize("source", [["--watch"], ["--to", "server"], ["seen.pcap"]])
+def test_only_a_run_is_seen_from_an_end_of_choice(run: Command, tmp_path: Path, source: list[str]) -> None:
+    (tmp_path / "seen.pcap").write_bytes(bytes.fromhex("d4c3b2a1020004000000000000000000ffff000001000000"))
+    said = run("doctor", *source, "--seen-from", "receiver")
+    assert said.status == 2
+    assert said.stderr.startswith("bentpipe: --seen-from needs a run: ")
 
 
 def test_the_lab_of_the_path_as_seen_can_be_run(run: Command, folder: Path, tmp_path: Path) -> None:

@@ -54,6 +54,19 @@ def test_with_json_the_object_alone_is_on_stdout(tmp_path: Path) -> None:
     assert found["watched"]["looks"] > 1
 
 
+@pytest.mark.parametrize(("mode", "status"), [(None, 127), (0o600, 126)])
+def test_a_command_that_cannot_be_started_has_a_shells_status(
+    tmp_path: Path, mode: int | None, status: int
+) -> None:
+    program = tmp_path / "program"
+    if mode is not None:
+        program.write_text("#!/bin/sh\n")
+        program.chmod(mode)
+    said = started(["doctor", "--exec", "--", str(program)], tmp_path)
+    assert said.status == status
+    assert said.stderr.startswith(f"bentpipe: --exec: {program}: ")
+
+
 @pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_ends_the_watch_and_what_was_seen_is_told_and_written(
     tmp_path: Path, by: signal.Signals

@@ -29,6 +29,10 @@ def an_ordinary_user(monkeypatch: pytest.MonkeyPatch) -> None:
             '--destination: found "no.such.invalid"; expected an IP',
         ),
         ((*PATH, "--destination", "300.1.1.1"), '--destination: found "300.1.1.1"; expected an IP address'),
+        *(
+            ((*PATH, "--destination", own), f'--destination: found "{own}"; expected the address of another')
+            for own in ("127.0.0.1", "::1", "0.0.0.0", "224.0.0.1")
+        ),
         ((*PATH, "--force"), "--force needs --undo"),
         ((*PATH, "--measure", "true"), "--measure needs --apply"),
         ((*PATH, "--to", "192.0.2.1"), "--to needs --apply"),

@@ -215,6 +215,9 @@ def test_a_change_that_is_set_already_may_be_asked_for(machine: Machine) -> None
     (machine.proc / "net/ipv4/tcp_slow_start_after_idle").write_text("0\n")
     found = plan(TunedPath("both", 20e6, 0.3), machine, add=["idle"], leave=["fq"])
     assert "net.ipv4.tcp_slow_start_after_idle 0" in found.enough
+    assert found.needless == ["--with idle changes nothing: net.ipv4.tcp_slow_start_after_idle 0 already."]
+    assert found.needless[0] in plan_lines(found, 200)
+    assert not plan(TunedPath("both", 20e6, 0.3), machine, add=["lowat"]).needless
 
 
 def test_a_change_is_not_both_asked_for_and_left_out(machine: Machine) -> None:

@@ -79,12 +79,13 @@ def doctor(
         typer.Option("--bytes", metavar="SIZE", help="Most bytes that --to transfers in all. Default: 1GB."),
     ] = None,
     seen_from: Annotated[
-        Literal["sender", "receiver"],
+        Literal["sender", "receiver"] | None,
         typer.Option(
             "--seen-from",
-            help="Use only the sockets of this end of the run. A capture tells where it was taken.",
+            help="Use only the sockets of this end of the run. Default: sender. Captures and this host's "
+            "sockets tell their own end.",
         ),
-    ] = "sender",
+    ] = None,
     lab: Annotated[
         Path | None,
         typer.Option("--lab", metavar="FILE", help="Write a lab that reproduces the observed path."),
@@ -143,6 +144,8 @@ def doctor(
     wanted = [_parsed(each) for each in expect or []]
     host = _OfHost(watch, to, exec_, for_, every, most_bytes, json_)
     _check_together(source or [], host)
+    if seen_from is not None and not _is_of_runs(source or [], host):
+        raise StoreError("--seen-from needs a run: a capture and this host's sockets tell their own end")
     outputs = Outputs(lab, prometheus, html)
     outputs.check(source[0] if source and not (watch or exec_) else None)
     # What a command prints goes on in its pipe: the result of --exec is beside it, on the other stream.
@@ -150,7 +153,7 @@ def doctor(
     missed: list[str] = []
     status = 0
     found: Iterable[Judged] = (
-        _judged(each, with_cures=with_cures) for each in _diagnosed(source or [], seen_from, host)
+        _judged(each, with_cures=with_cures) for each in _diagnosed(source or [], seen_from or "sender", host)
     )
     if outputs:
         # Whoever reads what is printed may go before its end.
@@ -166,7 +169,7 @@ def doctor(
             for line in (*lines(each.of.found, each.paths, each.cures), *each.of.remarks):
                 for part in _fitted(f"  {line}", stream):
                     out(part)
-        missed += _missed(each.of.heading, each.entry["transfers"], wanted)
+        missed += _missed(each, wanted)
         status = each.of.status
     for line in missed:
         say(line)
@@ -209,7 +212,6 @@ def _diagnosed(
     host: "_OfHost",
 ) -> "Iterator[Diagnosed]":
     from bentpipe.cli import doctor_sources as sources
-    from bentpipe.doctor.from_capture import is_capture
 
     every_s = _every_s(host.every or (_WATCHED_EVERY if host.watch else _OWN_EVERY))
     if host.watch:
@@ -221,9 +223,15 @@ def _diagnosed(
 
         most_bytes = _parsed_by("--bytes", host.most_bytes or "1GB", parse_size)
         return sources.of_server(host.to, most_bytes, every_s)
-    if source and is_capture(source[0]):
-        return sources.of_capture(Path(source[0]))
-    return sources.of_runs(source[0] if source else None, seen_from)
+    if _is_of_runs(source, host):
+        return sources.of_runs(source[0] if source else None, seen_from)
+    return sources.of_capture(Path(source[0]))
+
+
+def _is_of_runs(source: Sequence[str], host: "_OfHost") -> bool:
+    from bentpipe.doctor.from_capture import is_capture
+
+    return not (host.watch or host.exec_ or host.to is not None or (source and is_capture(source[0])))
 
 
 @dataclass(frozen=True)
@@ -313,15 +321,17 @@ def _parsed(text: str) -> _Expected:
     raise StoreError(f'--expect: found "{text}"; expected {expected}')
 
 
-def _missed(heading: str, transfers: Sequence[Mapping[str, Any]], wanted: Sequence[_Expected]) -> list[str]:
-    """What does not hold. Of no transfer, and of a figure that is not known, nothing does."""
+def _missed(judged: Judged, wanted: Sequence[_Expected]) -> list[str]:
+    """What does not hold. Nothing does of no transfer, an unknown figure or a failed test."""
+    of, transfers = judged.of, judged.entry["transfers"]
     missed = []
     for text, key, sign, bound in wanted:
         if not transfers:
-            missed.append(f"{heading}: expected {text}; found no transfer")
+            missed.append(f"{of.heading}: expected {text}; found no transfer")
         for each in transfers:
             value = each[key]
             if value is None or not _HOLDS[sign](value, bound):
                 found = "an unknown value" if value is None else f"{value:g}"
-                missed.append(f"{heading}: {each['name']}: expected {text}; found {found}")
+                missed.append(f"{of.heading}: {each['name']}: expected {text}; found {found}")
+        missed += [f"{of.heading}: {name}: expected {text}; the test failed" for name in of.failed]
     return missed

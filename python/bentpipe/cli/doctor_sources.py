@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bentpipe import interruption
+from bentpipe.cli.answers import fail
 from bentpipe.cli.newest import newest_folder
 from bentpipe.cli.saying import say
 from bentpipe.errors import StoreError
@@ -42,6 +43,8 @@ class Diagnosed:
     watch: "dict[str, Any] | None" = None
     status: int = 0
     """Exit status of the command that was run."""
+    failed: Sequence[str] = ()
+    """Tests of --to without a result."""
 
 
 def of_runs(source: str | None, seen_from: "SeenFrom") -> Iterator[Diagnosed]:
@@ -94,14 +97,17 @@ def of_watch(what: str | None, for_s: float, every_s: float) -> Iterator[Diagnos
 
 def of_command(command: Sequence[str], every_s: float, *, to_stderr: bool) -> Iterator[Diagnosed]:
     """A command's sockets. `to_stderr`: its output goes to stderr, so stdout has only the result."""
-    from bentpipe.doctor.executed import exit_status, own_children, passing_on, start
+    from bentpipe.doctor.executed import exit_status, own_children, passing_on, start, status_of
     from bentpipe.doctor.watching import Watching
 
     if not command:
         raise StoreError("--exec needs a command, such as --exec -- curl -O https://...")
     with Watching(own_children(), every_s) as watching, interruption.put_off():
         # A Ctrl-C goes to the command, too, which ends by it.
-        running = start(command, sys.stderr.fileno() if to_stderr else None)
+        try:
+            running = start(command, sys.stderr.fileno() if to_stderr else None)
+        except OSError as error:
+            fail(f"bentpipe: --exec: {command[0]}: {error.strerror or error}", status_of(error))
         try:
             with passing_on(running):
                 status = exit_status(running.wait())
@@ -130,6 +136,7 @@ def of_server(text: str, most_bytes: int, every_s: float) -> Iterator[Diagnosed]
         _diagnosed(found.transfers),
         [*remarks, *(last.facts.lines() if last else ())],
         last.facts if last else None,
+        failed=found.failed,
     )
 
 

@@ -260,11 +260,14 @@ def _address(text: str) -> str:
     import ipaddress
 
     try:
-        return str(ipaddress.ip_address(text))
+        found = ipaddress.ip_address(text)
     except ValueError:
         raise TuneError(
             f'--destination: found "{text}"; expected an IP address, such as 192.0.2.1 or 2001:db8::1'
         ) from None
+    if found.is_loopback or found.is_unspecified or found.is_multicast:
+        raise TuneError(f'--destination: found "{text}"; expected the address of another host')
+    return str(found)
 
 
 def _measurement(

@@ -81,6 +81,8 @@ class Findings:
 
     seen: list[HostSeen] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+    """The tests that were tried and gave no figures."""
 
     @property
     def transfers(self) -> list[Evidence]:
@@ -143,6 +145,7 @@ def tests(to: Server, most_bytes: int, every_s: float, until: Until) -> Findings
             if not found.seen:
                 raise
             found.remarks.append(f"The test {test.words} failed: {error}.")
+            found.failed.append(test.words)
             continue
         found.seen.append(seen)
         left -= int(seen.watch["carried_bytes"])

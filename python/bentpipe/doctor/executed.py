@@ -9,9 +9,8 @@ from contextlib import contextmanager
 from typing import IO
 
 from bentpipe.doctor.watching import Watched
-from bentpipe.errors import EngineError
 
-_SIGNALLED = 128
+_NOT_STARTED, _NOT_FOUND, _SIGNALLED = 126, 127, 128
 
 
 def own_children() -> Watched:
@@ -20,12 +19,9 @@ def own_children() -> Watched:
 
 
 def start(command: Sequence[str], stdout: IO[bytes] | int | None = None) -> "subprocess.Popen[bytes]":
-    """With this process's own input and streams. Raises `EngineError` where it cannot be started."""
+    """With this process's own input and streams. Raises `OSError` where it cannot be started."""
     sys.stdout.flush()
-    try:
-        return subprocess.Popen(command, stdout=stdout)
-    except OSError as error:
-        raise EngineError(f"--exec: {command[0]}: {error.strerror or error}") from None
+    return subprocess.Popen(command, stdout=stdout)
 
 
 @contextmanager
@@ -36,6 +32,11 @@ def passing_on(command: "subprocess.Popen[bytes]") -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def status_of(error: OSError) -> int:
+    """As a shell has it for a command that cannot be started."""
+    return _NOT_FOUND if isinstance(error, FileNotFoundError) else _NOT_STARTED
 
 
 def exit_status(ended: int) -> int:

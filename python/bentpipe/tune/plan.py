@@ -88,6 +88,8 @@ class Plan:
     """Sentences on what would help and cannot be set here."""
     elsewhere: Sequence[str]
     """Sentences on what the other end or the application has to do."""
+    needless: Sequence[str] = ()
+    """Sentences on changes that were asked for and are set already."""
 
     @property
     def chosen(self) -> list[Change]:
@@ -129,10 +131,16 @@ class _Draft:
         self.impossible: list[str] = []
         self.why_not: dict[str, str] = {}
         """Why a change cannot be offered, by key."""
+        self.held: dict[str, str] = {}
+        """What is as it should be: name and value, by key."""
 
     def cannot(self, key: str, why: str) -> None:
         self.impossible.append(why)
         self.why_not[key] = why
+
+    def hold(self, key: str, what: str) -> None:
+        self.enough.append(what)
+        self.held[key] = what
 
     def sysctl(self, key: str, name: str, wanted: Callable[[str], str | None], why: str, **more: Any) -> None:
         """A change of a sysctl. `wanted`: the value, by the present one; None where that is enough."""
@@ -142,7 +150,7 @@ class _Draft:
         if now is None:
             self.cannot(key, reasons.not_here(name))
         elif value is None or setting.same(now, value):
-            self.enough.append(f"{name} {plainly(now)}")
+            self.hold(key, f"{name} {plainly(now)}")
         elif not self.machine.may_write(name):
             self.cannot(key, reasons.of_the_machine(name, now, value))
         else:
@@ -179,9 +187,15 @@ def plan(
     if path.sends:
         _control(draft)
         _bursts(draft, address)
+    offered = {each.key for each in draft.changes}
     for key in add:
-        if key in draft.why_not and not any(each.key == key for each in draft.changes):
+        if key in draft.why_not and key not in offered:
             raise TuneError(f"--with {key}: {clause(reasons.plain(draft.why_not[key]))}")
+    needless = [
+        f"--with {key} changes nothing: {draft.held[key]} already."
+        for key in dict.fromkeys(add)
+        if key in draft.held and key not in offered
+    ]
     changes = [
         replace(each, chosen=(each.chosen or each.key in add) and each.key not in leave)
         for each in draft.changes
@@ -189,7 +203,7 @@ def plan(
     if any(each.chosen and each.key == "bbr" for each in changes) and "fq" not in leave:
         changes = [replace(each, chosen=each.chosen or each.key == "fq") for each in changes]
     changes.sort(key=lambda each: not each.chosen)
-    return Plan(path, changes, draft.enough, draft.impossible, [*reasons.elsewhere(path)])
+    return Plan(path, changes, draft.enough, draft.impossible, [*reasons.elsewhere(path)], needless)
 
 
 def _check_keys(path: TunedPath, add: Collection[str], leave: Collection[str]) -> None:
@@ -329,7 +343,7 @@ def _bursts(draft: _Draft, address: str | None) -> None:
         if now is None or wanted is None:
             continue
         if route.same(now, wanted):
-            draft.enough.append(f"first windows of the route {route.name}")
+            draft.hold("first-window", f"first windows of the route {route.name}")
         else:
             why, cost = reasons.first_window(path, _FIRST_SEGMENTS), reasons.FIRST_WINDOW_COST
             draft.changes.append(
@@ -364,7 +378,8 @@ def _queues(draft: _Draft, address: str | None, *, chosen: bool) -> Iterator[Cha
         draft.why_not["fq"] = reasons.no_queue([*present])
         return
     if all(value.startswith(f"{PACING_QUEUE} ") for value in ours.values()):
-        draft.enough += [f"queue of {name} fq" for name in ours]
+        for name in ours:
+            draft.hold("fq", f"queue of {name} fq")
         return
     if machine.has_queue(PACING_QUEUE) is False:
         draft.cannot("fq", reasons.NO_FQ)

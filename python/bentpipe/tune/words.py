@@ -36,6 +36,9 @@ def plan_lines(plan: Plan, width: int) -> Iterator[str]:
             yield heading
             for sentence in sentences:
                 yield from _wrapped(sentence, width, "- ")
+    for sentence in plan.needless:
+        yield ""
+        yield from _wrapped(sentence, width)
     if plan.enough:
         yield ""
         yield from _wrapped(f"Large enough, or on, already: {'; '.join(plan.enough)}.", width)
