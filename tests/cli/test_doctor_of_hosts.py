@@ -54,6 +54,33 @@ def test_with_json_the_object_alone_is_on_stdout(tmp_path: Path) -> None:
     assert found["watched"]["looks"] > 1
 
 
+BURSTS = """
+import socket, threading, time
+with socket.create_server(("127.0.0.1", 0)) as server:
+    client = socket.create_connection(server.getsockname())
+    sender, _ = server.accept()
+def send():
+    for _ in range(50):
+        sender.sendall(bytes(200_000))
+        time.sleep(0.04)
+    sender.close()
+threading.Thread(target=send).start()
+while client.recv(65536):
+    pass
+"""
+
+
+def test_within_a_host_no_path_limits_a_receiver(tmp_path: Path) -> None:
+    """A kernel takes the pauses of a program for round trips."""
+    command = ["--exec", "--every", "20ms", "--", sys.executable, "-c", BURSTS]
+    said = started(["doctor", "--json", "--no-cures", *command], tmp_path)
+    (found,) = said.objects
+    assert "127.0.0.1 is this host itself: no path is between the two ends." in found["remarks"]
+    (received,) = (each for each in found["transfers"] if each["seen_from"] == "receiver")
+    ours = {"sender-application", "pacing", "send-buffer", "slow-start", "receiver-application"}
+    assert {each["kind"] for each in received["findings"]} <= ours
+
+
 @pytest.mark.parametrize(("mode", "status"), [(None, 127), (0o600, 126)])
 def test_a_command_that_cannot_be_started_has_a_shells_status(
     tmp_path: Path, mode: int | None, status: int

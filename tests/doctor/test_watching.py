@@ -14,7 +14,7 @@ import polars as pl
 import pytest
 
 from bentpipe.doctor.from_host import HostSeen, _lasted
-from bentpipe.doctor.host_facts import facts
+from bentpipe.doctor.host_facts import HostFacts, facts
 from bentpipe.doctor.watching import Watched, Watching, watched
 from bentpipe.errors import StoreError
 from waiting import wait_for
@@ -170,3 +170,20 @@ def test_a_connection_that_was_open_counts_from_the_watchs_beginning_unless_it_w
     begun_s, end_s = _lasted(frame, "bytes_acked", {"was_before": True}, 0.1)
     assert begun_s == pytest.approx(begins_s)
     assert end_s == pytest.approx(first_s + every_s * np.floor((5 - first_s) / every_s + 1e-9))
+
+
+@pytest.mark.parametrize(
+    ("remote", "route", "itself"),
+    [
+        ("127.0.0.1", {}, True),
+        ("192.0.2.1", {"device": "lo", "qdisc": "noqueue"}, True),
+        ("127.0.0.1", {"device": "lo", "qdisc": "tbf"}, False),
+        ("192.0.2.1", {"device": "eth0", "qdisc": "noqueue"}, False),
+        ("192.0.2.1", {}, False),
+    ],
+)
+def test_an_address_of_this_host_without_a_queue_is_no_path(
+    remote: str, route: dict[str, str], itself: bool
+) -> None:
+    routes = ({"to": remote, **route},) if route else ()
+    assert HostFacts(routes=routes).is_itself(remote) is itself

@@ -78,8 +78,10 @@ def drop_causes(view: View) -> dict[str, float]:
 
 def _ruled_out(view: View) -> set[str]:
     """What a sender's own counters say is not so: it counts its timers, and learns how late segments come.
-    Without SACK it does not learn that."""
+    Without SACK it does not learn that. Within a host there is no path, as a receiver knows."""
     found: set[str] = set()
+    if view.evidence.within_host and not view.at_sender:
+        return {*AT_RECEIVER} - {*SENDER_SIDE}
     if not view.sees_acks_return:
         return found
     if view.knows("timeouts") and not np.nanmax(view["timeouts"], initial=0.0) > 0:

@@ -176,6 +176,8 @@ class Evidence:
     each (trains.py)."""
     first_payload_s: float | None = None
     """When the first segment's worth of payload was delivered, as this end saw it; None: not known."""
+    within_host: bool = False
+    """Whether both ends are on one host, with nothing between them that delays, queues or drops."""
     ends: frozenset[str] = frozenset()
     """Addresses of both ends, as far as known. Transfers between the same ends take the same path."""
 

@@ -23,6 +23,8 @@ from bentpipe.words.wording import plural
 MOST_TRANSFERS = 10
 LEAST_BYTES = 20_000
 """A connection with less payload fits into two initial windows, so nothing can have limited it for long."""
+_WITHIN_HOST_S = 0.001
+"""A round trip within a host is shorter, unless something delays it."""
 _APART_S = 1.0
 """Connections with a longer pause between them are transfers of their own."""
 _LONGER = 2
@@ -94,9 +96,14 @@ def seen(
         name = names_it or _name(group[0])
         named.append((group, name if number == 1 else f"{name} ({number})"))
     named.sort(key=lambda each: -sum(half.bytes for half in each[0]))
+    transfers = [_evidence(group, name, facts, pings) for group, name in named]
+    within = sorted({end for each in transfers if each.within_host for end in each.ends})
     return HostSeen(
-        [_evidence(group, name, facts, pings) for group, name in named],
-        _remarks(report, len(groups) - len(shown), 0 if shown else small, len(connections)),
+        transfers,
+        [
+            *(f"{each} is this host itself: no path is between the two ends." for each in within),
+            *_remarks(report, len(groups) - len(shown), 0 if shown else small, len(connections)),
+        ],
         facts,
         report,
     )
@@ -208,6 +215,7 @@ def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.Dat
     ]
     frame = samples(pl.concat(frames))
     ours, theirs = _offered(of.facts, facts)
+    shortest_s = frame["min_rtt_s"].min()
     ended: Ended = "finished" if all(half.facts["closed"] for half in group) else "open"
     sizes = [size for half in group for size in half.frame["mss_bytes"].drop_nulls().to_list()]
     return Evidence(
@@ -219,6 +227,9 @@ def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.Dat
         bytes=sum(half.bytes for half in group),
         mss_bytes=int(max(sizes)) if sizes else None,
         samples=frame,
+        within_host=facts.is_itself(of.facts["remote"])
+        and shortest_s is not None
+        and float(shortest_s) < _WITHIN_HOST_S,  # type: ignore[arg-type]
         ends=frozenset({of.facts["remote"]}),
         events=happened(frame),
         pings=pl.DataFrame(schema=PINGS) if pings is None else pings,

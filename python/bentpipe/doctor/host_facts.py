@@ -3,6 +3,7 @@
 All of it is readable without rights. What is not there, such as the program `tc`, is left out.
 """
 
+import ipaddress
 import json
 import platform
 import re
@@ -41,6 +42,7 @@ _TELLING = {
     "TCPAbortOnMemory": "connections were given up for want of memory",
 }
 _LISTEN = "0A"
+_LOOPBACK = "lo"
 _OFFLOADS = (
     "tcp-segmentation-offload",
     "generic-segmentation-offload",
@@ -70,6 +72,12 @@ class HostFacts:
         """The last number of `tcp_rmem` or `tcp_wmem`."""
         words = self.sysctl.get(f"net.ipv4.{name}", "").split()
         return int(words[2]) if len(words) == 3 and words[2].isdigit() else None
+
+    def is_itself(self, remote: str) -> bool:
+        """Whether the address is one of this host, and no qdisc of its device delays, queues or drops."""
+        route = next((each for each in self.routes if each["to"] == remote), {"device": None})
+        is_own = ipaddress.ip_address(remote).is_loopback or route["device"] == _LOOPBACK
+        return is_own and route.get("qdisc") in {None, "noqueue"}
 
     def as_json(self) -> dict[str, Any]:
         return {

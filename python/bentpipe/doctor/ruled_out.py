@@ -16,6 +16,7 @@ _BURSTS_MEET = {"capacity", "short-queue", "random-loss", *DROP}
 _BEFORE_REPAIRS = {"mtu", "outage"}
 _PAUSES = {"outage", "timeouts", "reordering", "sender-application"}
 _BY_LOSSES = {"random-loss", "short-queue", "timeouts", "reordering", *DROP}
+_OF_A_PATH = {"capacity", "bufferbloat", "ack-path", "outage", "mtu", *(_BY_LOSSES - {"timeouts"})}
 _AROUND, _SAMPLES = 2, 2
 """Round trips and samples around an outage in which its losses are seen."""
 _SURE = 0.9
@@ -32,6 +33,8 @@ _ALWAYS = 0.9
 
 def without_ruled_out(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     """The claims that are left."""
+    if seen.evidence.within_host:
+        claims = [each for each in claims if each.kind not in _OF_A_PATH]
     left = _without_explained(seen, _without_starved(seen, _without_repairs(claims)))
     return _without_queued(seen, _without_paced(seen, _within_outages(seen, left)))
 

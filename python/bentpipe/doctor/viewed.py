@@ -124,6 +124,8 @@ def view(evidence: Evidence, paths_base_s: float | None = None) -> View:
         returning=np.zeros(frame.height, bool),
         after_timeout=(frame["recovery"] == "loss").fill_null(value=False).to_numpy(),
     )
+    if evidence.within_host:
+        return found
     found = _acks_wait(found) or by_way(replace(found, standing=_standing(found)))
     if found.returning.any() and probes(found):
         # What it has found is what the ACKs' way lets through.

@@ -46,9 +46,11 @@ def stalled(
 ) -> tuple[list[Claim], Flags]:
     """What the silences are, and the samples of those that belong to what losses cost. `waiting`: where the
     sender waits for requests."""
+    nothing = np.zeros(view.size, bool)
+    if view.evidence.within_host:
+        return [], nothing
     of_sum = whole(view)
     quiet, lengths = _silences(of_sum, waiting if view.connections.size == 1 else np.zeros(of_sum.size, bool))
-    nothing = np.zeros(view.size, bool)
     if not lengths:
         return [], nothing
     silent = at_times_of(view, of_sum, quiet)
