@@ -220,6 +220,9 @@ impl Sampling {
     fn see_closed(&mut self, closings: &Closings, received: &mut [u8], time_s: f64) {
         let mut shared = lock(&self.shared);
         let seen = closings.take(received, |socket| {
+            if socket.remote_port == 0 {
+                return; // It listened, or never had a peer.
+            }
             if !shared.store.add(socket, time_s, true)
                 && !self.left_out.remove(&socket.cookie)
                 && self.watched.processes.is_empty()
@@ -356,6 +359,26 @@ mod tests {
             sockets.stop();
             assert!(sockets.connections().is_empty());
         }
+    }
+
+    #[test]
+    fn a_listener_that_closes_is_no_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let watched = Watched {
+            ports: vec![port],
+            loopback: true,
+            ..Watched::default()
+        };
+        let mut sockets = OwnSockets::start(0.01, watched).unwrap();
+        assert!(until(|| sockets.report().looks >= 2));
+        let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        drop((listener, client));
+        // The kernel tells of both in the order in which they went.
+        assert!(until(|| !sockets.connections().is_empty()));
+        sockets.stop();
+        let all = sockets.connections();
+        assert!(all.iter().all(|each| each.remote_port != 0), "{all:?}");
     }
 
     #[test]
