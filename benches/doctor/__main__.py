@@ -7,7 +7,8 @@ the training half; runs of the other half were only counted. A lab whose run did
 150 MB in the run. `--halves fresh`, `new` and `development` draw labs of other seeds, with other congestion
 controls, several connections and uploads among them: the first two judge finished rules, the last is of the
 training half's kind and may be looked at. `short` and `short held out` are transfers of 6 s and more over
-paths of 1 to 100 Mbit/s and up to 250 ms, as many a test is; the first may be looked at. So are `wide` and
+paths of 1 to 100 Mbit/s and up to 250 ms, as many a test is; the first may be looked at. `near` is of round
+trips from 0.2 to 5 ms, for which the doctor is not made; not every kind can be drawn there. So are `wide` and
 `around`, of other hosts and other surroundings (wider.py, around.py), and their `held out`. `--cures`
 compares what the doctor predicts of a cure with what the lab gives (cured.py).
 """
@@ -22,7 +23,7 @@ from captured import can_be_captured, captured
 from confusion import ENDS, Found, both_named, found_of, matrix, summary
 from cured import CURED, of_kind, table
 from mixed import MIXTURES
-from planted import KINDS, OTHERS, SHORT, SMALLER, WHOLE, Planted, draw
+from planted import KINDS, NEAR, OTHERS, SHORT, SMALLER, WHOLE, Planted, draw
 from records import has_its_limit, kept
 from variants import VARIANTS
 from wider import WIDE, WIDER
@@ -39,6 +40,7 @@ _FIRST_SEEDS = {
     "wide": 120_000,
     "wide held out": 1_300_000,
     "around": 160_000,
+    "near": 200_000,
     "around held out": 1_500_000,
 }
 _VARIED = {
@@ -49,6 +51,7 @@ _VARIED = {
 """Sets of labs of which each differs from those of KINDS, by the variant of that name."""
 _RANGES = {
     **dict.fromkeys(("short", "short held out"), SHORT),
+    "near": NEAR,
     **dict.fromkeys(("wide", "wide held out", "around", "around held out"), WIDE),
 }
 """Sets of other paths than WHOLE."""

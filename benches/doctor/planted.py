@@ -17,6 +17,8 @@ HEADERS = 52
 """IPv4 and TCP with time stamps."""
 _CUBIC = 1.054
 _MOST_DRAWS = 10_000
+_MOST_ROUNDS = 60
+"""Of a slow start: after fewer its window exceeds any path."""
 _LEAST_LATE = 5
 """Packets within the spread of jitter that changes their order."""
 _FILLS_WITHIN = 0.15
@@ -87,6 +89,8 @@ SMALLER = Range(rate_bit_s=(1e6, 1e8))
 """Of runs that cost less to simulate."""
 SHORT = Range(rate_bit_s=(1e6, 1e8), rtt_s=(0.005, 0.25), least_s=6.0, round_trips=30.0)
 """Of transfers as short as a test of some seconds."""
+NEAR = Range(rate_bit_s=(1e7, 1e9), rtt_s=(0.0002, 0.005), least_s=8.0)
+"""Of nearer hosts than the doctor is made for."""
 
 
 Plan = Callable[[Path, random.Random], Planted | None]
@@ -139,7 +143,8 @@ def _send_buffer(path: Path, random_: random.Random) -> Planted | None:
 def _slow_start(path: Path, random_: random.Random) -> Planted | None:
     """A file that ends in slow start, and takes at least six samples."""
     largest = 0.5 * path.bdp
-    least = 10 * MSS * (2 ** max(0.7 / path.rtt_s - 1, 2) - 1)
+    rounds = max(0.7 / path.rtt_s - 1, 2)
+    least = 10 * MSS * (2**rounds - 1) if rounds < _MOST_ROUNDS else largest
     if least >= largest:
         return None
     lab = path.lab()

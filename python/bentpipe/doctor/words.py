@@ -12,6 +12,8 @@ from bentpipe.words.wording import duration, listed, percent, plural, rate, size
 _MOST_FINDINGS = 4
 _LEAST_SHARE = 0.01
 _WHOLE = 1.005
+_NEAREST_S = 0.005
+"""The shortest round trip of the labs that the doctor's rules and trees come from."""
 _ORDER = "Shares are of the time. What cost most comes first, or capacity on a path that was full."
 _BESIDE = ("bufferbloat", "split")
 """Kinds whose time other findings count, too."""
@@ -63,6 +65,14 @@ def path_lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> Iterato
     for path, names in users.items():
         of = f" ({listed(names)})" if len(users) > 1 else ""
         yield f"Path as seen{of}: {path_words(path)}."
+    within = [each.evidence.within_host for each in found]
+    if any(
+        path.rtt_s and path.rtt_s < _NEAREST_S for path, is_ in zip(paths, within, strict=True) if not is_
+    ):
+        yield (
+            f"The doctor is made for round trips of {duration(_NEAREST_S)} and more. "
+            "On nearer paths it is wrong more often."
+        )
 
 
 def _shown(of: Diagnosis) -> Sequence[Finding]:
