@@ -1,0 +1,74 @@
+"""What was seen beside what the lab of its path gives, and what a change does to others."""
+
+from typing import Any
+
+import pytest
+
+import bentpipe
+from bentpipe.doctor import from_run
+from bentpipe.doctor.cures import Cure, cures
+from bentpipe.doctor.diagnosis import Diagnosis, diagnose_all
+from bentpipe.doctor.path_seen import paths_seen
+from bentpipe.doctor.reproduced import reproduced
+from bentpipe.doctor.words import cure_words, reproduced_words
+
+BULK = {"name": "download", "kind": "bulk", "direction": "down"}
+BESIDE = {"name": "beside", "kind": "bulk", "direction": "down"}
+
+
+def diagnosed(**lab: Any) -> list[Diagnosis]:
+    run = bentpipe.simulate(bentpipe.Lab(**{"duration": "15 s", "workload": [BULK], **lab}))
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    return diagnose_all(from_run.transfers(run.record, tables, "sender"))
+
+
+def best(found: list[Diagnosis]) -> Cure:
+    return cures(found[0], paths_seen(found)[0])[0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "lab"),
+    [
+        ("receiver-window", {"client": {"tcp_rmem": [4096, 131072, 300_000]}}),
+        ("send-buffer", {"server": {"tcp_wmem": [4096, 16384, 200_000]}}),
+        ("capacity", {}),
+    ],
+)
+def test_the_lab_of_the_path_gives_what_was_seen(kind: str, lab: dict[str, Any]) -> None:
+    found = diagnosed(path={"rtt": "80 ms", "rate": "20 Mbit/s", "queue": "400 kB"}, **lab)
+    again = reproduced(found[0], paths_seen(found)[0])
+    assert again is not None
+    assert again.kind == kind == found[0].findings[0].kind
+    assert again.goodput_bit_s == pytest.approx(found[0].evidence.goodput_bit_s, rel=0.15)
+    assert again.low_bit_s <= again.goodput_bit_s <= again.high_bit_s
+    assert reproduced_words(found[0], again).endswith(f", limited by {kind}.")
+
+
+def test_chance_makes_the_interval_wide() -> None:
+    found = diagnosed(path={"rtt": "80 ms", "rate": "20 Mbit/s", "down": {"loss": 0.003}})
+    again = reproduced(found[0], paths_seen(found)[0])
+    assert again is not None
+    assert again.high_bit_s > 1.1 * again.low_bit_s
+
+
+def test_a_larger_window_makes_everybody_wait_in_a_long_queue() -> None:
+    small = {"tcp_rmem": [4096, 131072, 300_000]}
+    found = diagnosed(path={"rtt": "80 ms", "rate": "20 Mbit/s", "queue": "2 MB"}, client=small)
+    cure = best(found)
+    assert cure.on_others.waits_s is not None
+    before_s, after_s = cure.on_others.waits_s
+    assert before_s < 0.005
+    assert after_s > 0.03
+    assert "Everybody's packets then wait" in cure_words(cure)
+    assert cure.on_others.times is None
+
+
+def test_bbr_takes_from_the_transfers_beside_it() -> None:
+    path = {"rtt": "60 ms", "rate": "20 Mbit/s", "queue": "20 kB"}
+    found = diagnosed(path=path, workload=[BULK, BESIDE])
+    of = next(each for each in found if each.neighbours)
+    cure = next(iter(cures(of, paths_seen(found)[found.index(of)])))
+    others = cure.on_others
+    assert others.times is not None and others.low is not None and others.high is not None
+    assert others.low <= others.times <= others.high
+    assert "The transfers beside it then get" in cure_words(cure)
