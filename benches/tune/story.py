@@ -16,8 +16,13 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+from bentpipe.doctor import from_run
+from bentpipe.doctor.viewed import view
 from bentpipe.lab.shipped import shipped_labs
+from bentpipe.runs.store import Results
 
+_SHOWN_S = 30
+_RATE_MBIT_S = 20
 _PUBLISHED = Path(__file__).parents[2] / "python/bentpipe/published.toml"
 _LAB = """\
 title    = "A window that is too small for 411 ms"
@@ -111,10 +116,32 @@ def draw(
     figure.savefig(file, dpi=110)
 
 
+def draw_seen(run: Path, file: Path) -> None:
+    """What the doctor saw at the receiver: the window and what was in flight, and the rate."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an extra, and only for the picture
+
+    results = Results.open(run)
+    record = results.records[0]
+    tables = {name: results.of_run(record["run"], name) for name in ("sockets", "flows", "pings")}
+    seen = view(next(iter(from_run.transfers(record, tables, "receiver"))))
+    time_s = seen.time_s - seen.evidence.start_s
+    figure = Figure(figsize=(8, 3.6), layout="constrained")
+    windows, rates = figure.subplots(2, sharex=True)
+    windows.plot(time_s, seen["rwnd_bytes"] / 1e3, color="#b3541e", label="receive window")
+    windows.plot(time_s, seen.flight / 1e3, color="#1f5f99", label="in flight, as the receiver infers it")
+    windows.set(ylabel="kB", ylim=(0, None), xlim=(0, _SHOWN_S))
+    windows.legend(loc="lower right", frameon=False)
+    rates.axhline(_RATE_MBIT_S, color="#777777", linestyle="--", label="the line's rate")
+    rates.plot(time_s, seen.total_bit_s / 1e6, color="#1f5f99", label="payload")
+    rates.set(xlabel="seconds", ylabel="Mbit/s", ylim=(0, None))
+    rates.legend(loc="center right", frameon=False)
+    figure.savefig(file, dpi=110)
+
+
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--picture", type=Path, help="where to draw the proof: docs/images/tune-story.png")
-    picture = asked.parse_args().picture
+    asked.add_argument("--pictures", type=Path, help="the folder to draw into: docs/images")
+    pictures = asked.parse_args().pictures
     assert "intercontinental-tuning" in shipped_labs()
     published = tomllib.loads(_PUBLISHED.read_text())["intercontinental-tuning"]
     with tempfile.TemporaryDirectory() as name:
@@ -130,6 +157,8 @@ def main() -> None:
         told("bentpipe doctor slow --seen-from receiver --json", folder, report)
         told("bentpipe shell story.toml -- sh inside.sh", folder)
         cure = json.loads(report.read_text())["transfers"][0]["cures"][0]
+        if pictures:
+            draw_seen(folder / "slow", pictures / "tune-story-seen.png")
         pairs = json.loads((folder / "status.json").read_text())["proof"]["pairs"]
     low, high = cure["interval"]
     kib = [
@@ -137,8 +166,8 @@ def main() -> None:
     ]
     print(f"\nPredicted: {kib[0]} KiB/s ({kib[1]} to {kib[2] or 'more, as the path allows'}).")
     tuned = published["tuned_KiB_s"]
-    if picture:
-        draw(pairs, cure["goodput_mbit_s"] * 1e6 / 8192, tuned, picture)
+    if pictures:
+        draw(pairs, cure["goodput_mbit_s"] * 1e6 / 8192, tuned, pictures / "tune-story.png")
     print(f"Published: {published['default_KiB_s']} KiB/s before, {min(tuned)} to {max(tuned)} KiB/s after.")
 
 

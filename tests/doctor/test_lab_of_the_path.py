@@ -15,6 +15,7 @@ from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.lab_seen import lab_seen, toml
 from bentpipe.doctor.path_seen import path_seen
 from bentpipe.doctor.rate_steps import rate_steps
+from bentpipe.doctor.simulating import Outcome
 
 BULK = {"name": "download", "kind": "bulk", "direction": "down"}
 PATHS: Mapping[str, Mapping[str, Any]] = {
@@ -151,10 +152,10 @@ def test_bbr_fills_a_path_whose_lab_has_too_few_losses(monkeypatch: pytest.Monke
     rate_bit_s = path_of_it.rate_bit_s or path_of_it.least_rate_bit_s
     assert rate_bit_s
 
-    def simulated(_document: Any, change: Any, _seeds: Any) -> list[float]:
-        return [0.9 * rate_bit_s if change else 3 * seen_bit_s] * 5
+    def simulated(_document: Any, change: Any, _seeds: Any) -> list[Outcome]:
+        return [Outcome(0.9 * rate_bit_s if change else 3 * seen_bit_s, None, 0.0)] * 5
 
-    monkeypatch.setattr("bentpipe.doctor.cures.goodputs", simulated)
+    monkeypatch.setattr("bentpipe.doctor.cures.outcomes", simulated)
     assert cures(found, path_of_it)[0].goodput_bit_s == pytest.approx(0.9 * rate_bit_s)
 
 

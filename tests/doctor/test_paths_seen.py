@@ -13,6 +13,7 @@ from bentpipe.doctor.cures import cures
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import path_seen, paths_seen
 from bentpipe.doctor.prometheus import metrics
+from bentpipe.doctor.simulating import Outcome
 from bentpipe.doctor.words import as_json, lines
 from bentpipe.tune.path import from_report
 
@@ -65,10 +66,10 @@ def test_words_json_metrics_and_a_plan_have_the_path_of_each_transfer(
     two: list[Diagnosis], tmp_path: Path
 ) -> None:
     paths = paths_seen(two)
-    said = "\n".join(lines(two, paths, [[], []])).replace("\N{NO-BREAK SPACE}", " ")
+    said = "\n".join(lines(two, paths, [[], []], [None, None])).replace("\N{NO-BREAK SPACE}", " ")
     assert "Path as seen (from 192.0.2.1): base RTT 300 ms" in said
     assert "Path as seen (from 192.0.2.2): base RTT 30" in said
-    entry = {"watch": "all", **as_json("watch", two, paths, [[], []])}
+    entry = {"watch": "all", **as_json("watch", two, paths, [[], []], [None, None])}
     assert entry["path"] == entry["transfers"][0]["path"] != entry["transfers"][1]["path"]
     rtts = [line for line in metrics([entry], 0.0) if line.startswith("bentpipe_doctor_path_rtt")]
     assert [f'transfer="from 192.0.2.{number}"' in line for number, line in enumerate(rtts, 1)] == [True] * 2
@@ -94,12 +95,13 @@ def test_a_change_that_gives_no_more_is_not_offered_and_no_interval_is_below_zer
 
     def varying(times: float) -> Any:
         return lambda _lab, change, _seeds: [
-            seen_bit_s * (times * many if change else 1.0) for many in (0.1, 0.1, 0.1, 0.1, 6.0)
+            Outcome(seen_bit_s * (times * many if change else 1.0), None, 0.0)
+            for many in (0.1, 0.1, 0.1, 0.1, 6.0)
         ]
 
-    monkeypatch.setattr("bentpipe.doctor.cures.goodputs", varying(1.0))
+    monkeypatch.setattr("bentpipe.doctor.cures.outcomes", varying(1.0))
     assert [cure.low_bit_s for cure in cures(near, path)] == [0.0]
-    monkeypatch.setattr("bentpipe.doctor.cures.goodputs", varying(0.5))
+    monkeypatch.setattr("bentpipe.doctor.cures.outcomes", varying(0.5))
     assert cures(near, path) == []
 
 
@@ -120,9 +122,9 @@ def test_a_short_queue_that_was_found_is_the_paths_queue() -> None:
 
 def test_each_finding_has_its_certainty_and_the_order_is_explained_where_it_needs_it() -> None:
     found = diagnosed({"path": {"rtt": "20 ms", "rate": "20 Mbit/s", "queue": "5 bdp"}, "workload": [BULK]})
-    said = list(lines([found], paths_seen([found]), [[]]))
+    said = list(lines([found], paths_seen([found]), [[]], [None]))
     assert [line.count("(certainty ") for line in said[1:4]] == [1, 0, 1]
     assert "It would not be so with" in said[2]
     assert any("Shares are of the time" in line and "bufferbloat" in line for line in said)
     plain = replace(found, findings=found.findings[:1])
-    assert not any("Shares" in line for line in lines([plain], paths_seen([plain]), [[]]))
+    assert not any("Shares" in line for line in lines([plain], paths_seen([plain]), [[]], [None]))

@@ -108,7 +108,10 @@ def doctor(
     ] = None,
     with_cures: Annotated[
         bool,
-        typer.Option("--cures/--no-cures", help="Simulate the effect of each change on the observed path."),
+        typer.Option(
+            "--cures/--no-cures",
+            help="Simulate the transfer on the observed path, and the effect of each change.",
+        ),
     ] = True,
     json_: Annotated[bool, typer.Option("--json", help="One JSON object per run, each on a line.")] = False,
 ) -> None:
@@ -166,7 +169,7 @@ def doctor(
             if number:
                 out("")
             out(f"{each.of.heading}:")
-            for line in (*lines(each.of.found, each.paths, each.cures), *each.of.remarks):
+            for line in (*lines(each.of.found, each.paths, each.cures, each.simulated), *each.of.remarks):
                 for part in _fitted(f"  {line}", stream):
                     out(part)
         missed += _missed(each, wanted)
@@ -180,14 +183,15 @@ def doctor(
 def _judged(of: "Diagnosed", *, with_cures: bool) -> Judged:
     from bentpipe.doctor.cures import cures
     from bentpipe.doctor.path_seen import paths_seen
+    from bentpipe.doctor.reproduced import reproduced
     from bentpipe.doctor.words import as_json
 
     # The tests of --to are made one after another.
     paths = paths_seen(of.found, alone=True if of.kind == "to" else None)
     better = [cures(*each) if with_cures else [] for each in zip(of.found, paths, strict=True)]
-    return Judged(
-        of, paths, better, {of.kind: of.heading, **as_json(of.kind, of.found, paths, better), **_beside(of)}
-    )
+    again = [reproduced(*each) if with_cures else None for each in zip(of.found, paths, strict=True)]
+    entry = {of.kind: of.heading, **as_json(of.kind, of.found, paths, better, again), **_beside(of)}
+    return Judged(of, paths, better, again, entry)
 
 
 def _fitted(line: str, stream: TextIO) -> list[str]:

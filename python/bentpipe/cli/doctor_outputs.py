@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from bentpipe.cli.doctor_sources import Diagnosed
     from bentpipe.doctor.cures import Cure
     from bentpipe.doctor.path_seen import PathSeen
+    from bentpipe.doctor.reproduced import Reproduced
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,8 @@ class Judged:
     """Of each transfer."""
     cures: "Sequence[Sequence[Cure]]"
     """Of each transfer."""
+    simulated: "Sequence[Reproduced | None]"
+    """Each transfer on the lab of its path."""
     entry: dict[str, Any]
     """What `--json` prints."""
 
@@ -122,4 +125,4 @@ def _on_page(judged: Judged) -> Any:
     from bentpipe.report.doctor_page import Source
 
     of = judged.of
-    return Source(of.heading, of.found, judged.cures, judged.paths, of.remarks)
+    return Source(of.heading, of.found, judged.cures, judged.simulated, judged.paths, of.remarks)

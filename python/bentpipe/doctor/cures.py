@@ -17,23 +17,24 @@ twenty cells (docs/accuracy.md).
 Of a path whose rate is not known the upper end of the interval is unknown. A larger
 window is simulated with 16 times the rate that the path carried, and another congestion control with that
 rate itself: what it would find beyond is not known.
+
+A change has effects on others, too: on the transfers that share a queue with this one, and on whoever waits
+in the path's queue.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.analysis.intervals import interval
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.lab_seen import lab_seen
-from bentpipe.doctor.matching import matched
-from bentpipe.doctor.path_seen import PathSeen, path_seen
-from bentpipe.doctor.simulating import goodputs, shortened
+from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.doctor.reproduced import SEEDS, lab_of, own_path
+from bentpipe.doctor.simulating import Outcome, outcomes
 from bentpipe.errors import BentpipeError
 
-_SEEDS = (1, 2, 3, 4, 5)
 _MOST_CHANGES = 3
 _TIMES = 4
 _LEAST_SHARE = 0.05
@@ -47,6 +48,28 @@ much of it."""
 
 
 @dataclass(frozen=True)
+class OnOthers:
+    """What a change does to others, simulated."""
+
+    times: float | None
+    """By which factor the goodput of the transfers changes that share a queue with this one; None: there are
+    none."""
+    low: float | None
+    high: float | None
+    waits_s: tuple[float, float] | None
+    """The mean wait in the path's queue, before and after; None: the path's rate is not known."""
+
+    def as_json(self) -> dict[str, Any]:
+        times = (self.times, self.low, self.high)
+        mean, low, high = (None if each is None else known(each, 4) for each in times)
+        return {
+            "goodput_times": mean,
+            "interval": [low, high],
+            "queue_s": None if self.waits_s is None else [known(each, 6) for each in self.waits_s],
+        }
+
+
+@dataclass(frozen=True)
 class Cure:
     change: Mapping[str, Any]
     """Dotted keys of a lab with their values."""
@@ -57,6 +80,7 @@ class Cure:
     simulated_bit_s: float
     seen_simulated_bit_s: float
     """What the lab without the change gave."""
+    on_others: OnOthers
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -68,23 +92,19 @@ class Cure:
             ],
             "simulated_mbit_s": known(self.simulated_bit_s / 1e6, 3),
             "seen_simulated_mbit_s": known(self.seen_simulated_bit_s / 1e6, 3),
+            "others": self.on_others.as_json(),
         }
 
 
 def cures(of: Diagnosis, path: PathSeen) -> list[Cure]:
     """Of a transfer, the best first, without changes that would give no more. Empty where no setting would
-    help, or the path is not known. A path that another transfer saw on its way back says nothing of this
-    one's way."""
-    if path.direction is not None and path.direction != of.evidence.direction:
-        path = path_seen([of], alone=False, simulates=False) or path
+    help, or the path is not known."""
+    path = own_path(of, path)
     seen = of.evidence.goodput_bit_s
-    if not seen or path.rtt_s is None:
+    document = lab_of(of, path)
+    if not seen or document is None:
         return []
-    document = lab_seen(path, [of])
     changes = _changes(of, document)[:_MOST_CHANGES]
-    if not changes:
-        return []
-    document = shortened(matched(document, of, path), path.rate_bit_s or _TIMES * seen, path.rtt_s)
     try:
         found = [_cure(_carrying(document, change, path), change, of, path) for change in changes]
     except BentpipeError:
@@ -140,8 +160,8 @@ def _cure(
     path: PathSeen,
 ) -> Cure | None:
     seen_bit_s = of.evidence.goodput_bit_s or 0.0
-    before = goodputs(document, {}, _SEEDS)
-    after = goodputs(document, change, _SEEDS)
+    runs = outcomes(document, {}, SEEDS), outcomes(document, change, SEEDS)
+    before, after = ([each.goodput_bit_s for each in of_them] for of_them in runs)
     ratios = [late / early for early, late in zip(before, after, strict=True) if early > 0]
     spread = interval(ratios)
     if spread is None:
@@ -167,7 +187,34 @@ def _cure(
         )
         said = min(said, max(path.rate_bit_s * payload, seen_bit_s))
         low, high = min(low, narrow), max(min(high, wide), said)
-    return Cure(change, said, low, high if path.rate_bit_s is not None else None, mean, mean_before)
+    return Cure(
+        change,
+        said,
+        low,
+        high if path.rate_bit_s is not None else None,
+        mean,
+        mean_before,
+        _on_others(*runs, path),
+    )
+
+
+def _on_others(before: Sequence[Outcome], after: Sequence[Outcome], path: PathSeen) -> OnOthers:
+    ratios = [
+        late.others_bit_s / early.others_bit_s
+        for early, late in zip(before, after, strict=True)
+        if early.others_bit_s and late.others_bit_s is not None
+    ]
+    spread = interval(ratios)
+    waits_s = None
+    if path.rate_bit_s is not None:
+        held_s = [
+            sum(each.queue_bytes for each in runs) / len(runs) * 8 / path.rate_bit_s
+            for runs in (before, after)
+        ]
+        waits_s = (held_s[0], held_s[1])
+    if spread is None:
+        return OnOthers(None, None, None, waits_s)
+    return OnOthers(spread.mean, max(spread.low, 0.0), spread.high, waits_s)
 
 
 def _fills(document: Mapping[str, Any], rate_bit_s: float) -> bool:

@@ -33,12 +33,29 @@ class FindingShape(_Shape):
     ]
 
 
+class OnOthersShape(_Shape):
+    goodput_times: Annotated[
+        Known, Field(description="of the transfers that share a queue with it; null: there are none")
+    ]
+    interval: Bounds
+    queue_s: Annotated[
+        list[Known] | None, Field(description="mean wait in the path's queue, before and after")
+    ]
+
+
 class CureShape(_Shape):
     change: Annotated[dict[str, Any], Field(description="keys of a lab and their new values")]
     goodput_mbit_s: Known
     interval: Annotated[Bounds, Field(description="Mbit/s; null: as much as the path allows")]
     simulated_mbit_s: Known
     seen_simulated_mbit_s: Annotated[Known, Field(description="the transfer as it is, simulated")]
+    others: Annotated[OnOthersShape, Field(description="what the change does to others")]
+
+
+class SimulatedShape(_Shape):
+    goodput_mbit_s: Known
+    interval: Bounds
+    first_finding: Kind | None
 
 
 class PathShape(_Shape):
@@ -77,6 +94,10 @@ class TransferShape(_Shape):
     findings: Annotated[list[FindingShape], Field(description="what cost most comes first")]
     cures: Annotated[list[CureShape], Field(description="the best first")]
     path: Annotated[PathShape, Field(description="the one that it took")]
+    simulated: Annotated[
+        SimulatedShape | None,
+        Field(description="the transfer on the lab of its path; null: with --no-cures, or not known"),
+    ]
 
 
 class HostShape(_Shape):

@@ -4,10 +4,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from bentpipe.doctor.claim import Finding, known
-from bentpipe.doctor.cures import Cure
+from bentpipe.doctor.cures import Cure, OnOthers
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import PathSeen, telling
-from bentpipe.words.wording import duration, listed, percent, plural, rate, size
+from bentpipe.doctor.reproduced import Reproduced
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import duration, listed, percent, plural, rate, ratio_interval, size
 
 _MOST_FINDINGS = 4
 _LEAST_SHARE = 0.01
@@ -18,21 +20,29 @@ _ORDER = "Shares are of the time. What cost most comes first, or capacity on a p
 _BESIDE = ("bufferbloat", "split")
 """Kinds whose time other findings count, too."""
 
+_LONGER_S = 0.01
+_CLEARLY = 1.25
+"""How much a mean wait has to change to be told."""
+
 Cures = Sequence[Sequence[Cure]]
 """For each transfer."""
+Simulated = Sequence[Reproduced | None]
+"""For each transfer; None: it was not simulated."""
 
 
-def lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen], better: Cures) -> Iterator[str]:
+def lines(
+    found: Sequence[Diagnosis], paths: Sequence[PathSeen], better: Cures, simulated: Simulated
+) -> Iterator[str]:
     """For a terminal. `paths`: of each transfer."""
-    yield from transfer_lines(found, better)
+    yield from transfer_lines(found, better, simulated)
     yield from path_lines(found, paths)
 
 
-def transfer_lines(found: Sequence[Diagnosis], better: Cures) -> Iterator[str]:
+def transfer_lines(found: Sequence[Diagnosis], better: Cures, simulated: Simulated) -> Iterator[str]:
     """What limited each transfer, and what would help."""
     if not found:
         yield "No transfer was sampled, so nothing can be told."
-    for each, changes in zip(found, better, strict=True):
+    for each, changes, again in zip(found, better, simulated, strict=True):
         evidence = each.evidence
         goodput = "goodput unknown" if evidence.goodput_bit_s is None else rate(evidence.goodput_bit_s)
         way = f"{evidence.direction}, " if evidence.direction else ""
@@ -48,6 +58,8 @@ def transfer_lines(found: Sequence[Diagnosis], better: Cures) -> Iterator[str]:
                 yield f"          It would not be so with {finding.otherwise}."
         if each.neighbours:
             yield f"          {shared_words(each)}"
+        if again is not None:
+            yield f"          {reproduced_words(each, again)}"
         for cure in changes:
             yield f"          {cure_words(cure)}"
     if any(map(_needs_order, found)):
@@ -96,7 +108,29 @@ def cure_words(of: Cure) -> str:
     """What a change would give, in a sentence."""
     what = " and ".join(f"{key} = {_written(value)}" for key, value in of.change.items())
     most = "more, as the path allows" if of.high_bit_s is None else rate(of.high_bit_s)
-    return f"With {what}: {rate(of.goodput_bit_s)}, simulated ({rate(of.low_bit_s)} to {most})."
+    words = f"With {what}: {rate(of.goodput_bit_s)}, simulated ({rate(of.low_bit_s)} to {most})."
+    return " ".join((words, *_on_others_words(of.on_others)))
+
+
+def _on_others_words(of: OnOthers) -> Iterator[str]:
+    if of.times is not None and of.low is not None and of.high is not None:
+        times = f"{digits(of.times)} times as much ({ratio_interval(of.low, of.high)})"
+        yield f"The transfers beside it then get {times}."
+    if of.waits_s is not None:
+        low_s, high_s = sorted(of.waits_s)
+        if high_s - low_s >= _LONGER_S and high_s >= _CLEARLY * low_s:
+            before, after = map(duration, of.waits_s)
+            yield f"Everybody's packets then wait {after} in the path's queue on average, not {before}."
+
+
+def reproduced_words(of: Diagnosis, again: Reproduced) -> str:
+    """What was seen beside what its lab gives, in a sentence."""
+    seen = of.evidence.goodput_bit_s or 0.0
+    mean = rate(again.goodput_bit_s)
+    ends = (rate(again.low_bit_s), rate(again.high_bit_s))
+    interval = f" ({' to '.join(ends)})" if ends != (mean, mean) else ""
+    kind = f", limited by {again.kind}" if again.kind else ""
+    return f"Seen {rate(seen)}; simulated on the path as seen {mean}{interval}{kind}."
 
 
 def _written(value: Any) -> str:
@@ -123,12 +157,16 @@ def path_words(path: PathSeen) -> str:
 
 
 def as_json(
-    source: str, found: Sequence[Diagnosis], paths: Sequence[PathSeen], better: Cures
+    source: str,
+    found: Sequence[Diagnosis],
+    paths: Sequence[PathSeen],
+    better: Cures,
+    simulated: Simulated,
 ) -> dict[str, Any]:
     """`paths`: of each transfer. `path` is that of the transfer that tells most."""
     return {
         "source": source,
-        "transfers": [_transfer(*each) for each in zip(found, paths, better, strict=True)],
+        "transfers": [_transfer(*each) for each in zip(found, paths, better, simulated, strict=True)],
         "path": paths[telling(found)].as_json() if found else None,
     }
 
@@ -138,7 +176,9 @@ def _plain(words: str) -> str:
     return words.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
 
 
-def _transfer(of: Diagnosis, path: PathSeen, changes: Sequence[Cure]) -> dict[str, Any]:
+def _transfer(
+    of: Diagnosis, path: PathSeen, changes: Sequence[Cure], again: Reproduced | None
+) -> dict[str, Any]:
     evidence = of.evidence
     goodput = evidence.goodput_bit_s
     return {
@@ -153,6 +193,7 @@ def _transfer(of: Diagnosis, path: PathSeen, changes: Sequence[Cure]) -> dict[st
         "findings": [_finding(each) for each in of.findings],
         "cures": [each.as_json() for each in changes],
         "path": path.as_json(),
+        "simulated": None if again is None else again.as_json(),
     }
 
 

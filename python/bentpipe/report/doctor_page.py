@@ -13,8 +13,9 @@ from bentpipe.charts import plotly
 from bentpipe.charts.build import diagnosed
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import PathSeen
+from bentpipe.doctor.reproduced import Reproduced
 from bentpipe.doctor.view import View
-from bentpipe.doctor.words import cure_words, path_lines, shared_words
+from bentpipe.doctor.words import cure_words, path_lines, reproduced_words, shared_words
 from bentpipe.errors import StoreError
 from bentpipe.report.html import PAGE, PLOTLY, as_json, modules
 from bentpipe.report.packing import deflated
@@ -29,6 +30,8 @@ class Source:
     heading: str
     found: Sequence[Diagnosis]
     cures: Sequence[Sequence[Any]]
+    simulated: Sequence[Reproduced | None]
+    """Each transfer on the lab of its path; None: it was not simulated."""
     paths: Sequence[PathSeen]
     """Of each transfer."""
     remarks: Sequence[str]
@@ -59,8 +62,8 @@ def render(sources: Sequence[Source]) -> str:
                 "paths": list(path_lines(each.found, each.paths)),
                 "remarks": each.remarks,
                 "transfers": [
-                    _transfer(diagnosis, cures, charts)
-                    for diagnosis, cures in zip(each.found, each.cures, strict=True)
+                    _transfer(diagnosis, cures, again, charts)
+                    for diagnosis, cures, again in zip(each.found, each.cures, each.simulated, strict=True)
                 ],
             }
             for each in sources
@@ -73,7 +76,9 @@ def render(sources: Sequence[Source]) -> str:
     )
 
 
-def _transfer(of: Diagnosis, cures: Sequence[Any], charts: list[Any]) -> Mapping[str, Any]:
+def _transfer(
+    of: Diagnosis, cures: Sequence[Any], again: Reproduced | None, charts: list[Any]
+) -> Mapping[str, Any]:
     evidence = of.evidence
     goodput = evidence.goodput_bit_s
     chart = _chart(of.view, is_shared=of.neighbours > 0)
@@ -92,6 +97,7 @@ def _transfer(of: Diagnosis, cures: Sequence[Any], charts: list[Any]) -> Mapping
         + f", seen from the {evidence.seen_from}",
         "shared": shared_words(of) if of.neighbours else None,
         "findings": of.findings,
+        "simulated": None if again is None else reproduced_words(of, again),
         "cures": [cure_words(each) for each in cures],
         "charts": len(charts) - 1,
     }

@@ -92,5 +92,5 @@ def _seen(watching: Any) -> dict[str, Any]:
 
     seen = watching.seen_so_far()
     found = diagnose_all(seen.transfers)
-    told = [printable(line) for line in transfer_lines(found, [[] for _ in found])]
+    told = [printable(line) for line in transfer_lines(found, [[] for _ in found], [None for _ in found])]
     return {"so_far": watching.so_far(), "lines": told, "remarks": [printable(each) for each in seen.remarks]}
