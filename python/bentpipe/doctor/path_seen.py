@@ -9,7 +9,8 @@ there is one.
 - **queue**: the longest wait x rate, if the path was full and lost packets then. If nothing was lost it
   is at least that long, and the upper end of the interval is unknown.
 - **loss**: loss episodes without a queue before them, per segment sent: what the path loses by itself.
-  The interval is that of a Poisson count (95 %, by its square root).
+  The interval is that of a Poisson count (95 %, by its square root). How many segments an episode takes is in
+  loss_bursts.py, the jitter in jitter.py.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,8 @@ from bentpipe.doctor.arrays import Flags, Floats, since
 from bentpipe.doctor.burst_rate import burst_rate
 from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.jitter import jitter
+from bentpipe.doctor.loss_bursts import UNKNOWN, Bursts, loss_bursts
 from bentpipe.doctor.start_rate import start_rate
 from bentpipe.doctor.told_rate import ToldRate
 from bentpipe.doctor.trains import path_rate
@@ -31,6 +34,7 @@ _NEARLY = 0.9
 _REPAIRED_ROUND_TRIPS = 3
 _WINDOW_S = 0.2
 _LEAST_SHARE = 0.05
+_BURST = 1.5
 _WINDOWS = ("receiver-window", "send-buffer", "tcp-options")
 """First findings of a transfer that sends a window in each round trip."""
 DROPS = ("random-loss", "short-queue", "policer", "line-drops")
@@ -66,7 +70,11 @@ class PathSeen:
     queue_interval_bytes: Interval
     loss: float | None
     loss_interval: Interval
+    loss_burst_segments: float | None
+    """How many segments are lost one after another in the mean."""
+    loss_burst_interval: Interval
     jitter_s: float | None
+    jitter_interval_s: Interval
     direction: str | None
     is_shared: bool
     """Whether other transfers were seen beside that one."""
@@ -78,6 +86,11 @@ class PathSeen:
         least = _NEARLY * (self.least_rate_bit_s or 0.0)
         is_the_paths = self.rate_from in (*BY_ITSELF, *OF_THE_PATH) and not self.is_shared
         return is_the_paths and self.rate_bit_s is not None and self.rate_bit_s >= least
+
+    @property
+    def loses_in_bursts(self) -> bool:
+        """Whether losses take nearer to two segments than to one in the mean, or more, with 95 %."""
+        return (self.loss_burst_interval[0] or 1.0) >= _BURST
 
     def as_json(self) -> dict[str, Any]:
         def figure(value: float | None, digits: int = 6) -> float | None:
@@ -101,7 +114,10 @@ class PathSeen:
             "queue_interval_bytes": interval(self.queue_interval_bytes),
             "loss": figure(self.loss, 9),
             "loss_interval": interval(self.loss_interval),
+            "loss_burst_segments": figure(self.loss_burst_segments, 3),
+            "loss_burst_interval": interval(self.loss_burst_interval),
             "jitter_s": figure(self.jitter_s),
+            "jitter_interval_s": interval(self.jitter_interval_s),
         }
 
 
@@ -156,7 +172,9 @@ def _path_of(of: Diagnosis, *, alone: bool, simulates: bool) -> PathSeen:
     least = _carried(view)
     rate = _rate(of, least or 0.0, alone=alone, simulates=simulates)
     loss, loss_interval = _loss(of)
+    bursts, burst_interval = _bursts(of) if loss else UNKNOWN
     queue, queue_interval = _queue(of, rate)
+    jitter_s, jitter_interval_s = jitter(view)
     return PathSeen(
         rtt_s=base,
         rtt_interval_s=(base and base * 0.99, _low(view)),
@@ -168,7 +186,10 @@ def _path_of(of: Diagnosis, *, alone: bool, simulates: bool) -> PathSeen:
         queue_interval_bytes=queue_interval,
         loss=loss,
         loss_interval=loss_interval,
-        jitter_s=_jitter(view),
+        loss_burst_segments=bursts,
+        loss_burst_interval=burst_interval,
+        jitter_s=jitter_s,
+        jitter_interval_s=jitter_interval_s,
         direction=of.evidence.direction,
         is_shared=not alone,
     )
@@ -330,9 +351,7 @@ def _loss(of: Diagnosis) -> tuple[float | None, Interval]:
     return events / segments, (max(events - spread, 0.0) / segments, (events + spread) / segments)
 
 
-def _jitter(view: View) -> float | None:
-    """The scatter of round trips from one sample to the next while no queue stood."""
-    calm = ~view.standing & ~view.recovering & np.isfinite(view.rtt_s)
-    if calm.sum() < 8:
-        return None
-    return float(1.4826 * np.median(np.abs(np.diff(view.rtt_s[calm]))))
+def _bursts(of: Diagnosis) -> Bursts:
+    """Not of a loss that is a share of segments, as BBR's."""
+    events = any(each.kind == "random-loss" and "loss_share" not in each.evidence for each in of.findings)
+    return loss_bursts(of) if events else UNKNOWN

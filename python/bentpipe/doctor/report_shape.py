@@ -75,9 +75,14 @@ class PathShape(_Shape):
     ]
     queue_bytes: Known
     queue_interval_bytes: Bounds
-    loss: Known
+    loss: Annotated[Known, Field(description="loss events without a queue before them, per segment")]
     loss_interval: Bounds
-    jitter_s: Known
+    loss_burst_segments: Annotated[
+        Known, Field(description="lost one after another in such an event, in the mean; 1: single losses")
+    ]
+    loss_burst_interval: Bounds
+    jitter_s: Annotated[Known, Field(description="scatter of round trips while no queue stood")]
+    jitter_interval_s: Bounds
 
 
 class TransferShape(_Shape):
