@@ -1,5 +1,6 @@
 """The lab that the doctor writes of a path as it was seen."""
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import replace
@@ -15,7 +16,7 @@ from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.lab_seen import lab_seen, toml
 from bentpipe.doctor.path_seen import path_seen
 from bentpipe.doctor.rate_steps import rate_steps
-from bentpipe.doctor.simulating import Outcome
+from bentpipe.doctor.simulating import Outcome, goodputs
 
 BULK = {"name": "download", "kind": "bulk", "direction": "down"}
 PATHS: Mapping[str, Mapping[str, Any]] = {
@@ -89,6 +90,45 @@ def test_a_lab_has_segments_as_late_as_they_were_and_the_usual_round_trip() -> N
     assert float(written["rtt"].split()[0]) == pytest.approx(110, rel=0.03)
     assert float(written["down"]["jitter"]["spread"].split()[0]) == pytest.approx(8, rel=0.25)
     assert written["down"]["jitter"]["reorder"] is True
+
+
+@pytest.mark.parametrize(("begins", "segments"), [(0.003, 6.0), (0.006, 4.0)])
+def test_a_lab_of_bursty_losses_has_the_bursts_and_is_nearer_than_one_of_single_losses(
+    begins: float, segments: float
+) -> None:
+    bursty = {"loss": {"model": "gilbert-elliott", "p": begins, "r": 1 / segments}}
+    true = {"rtt": "60 ms", "rate": "30 Mbit/s", "down": bursty}
+    off: dict[str, list[float]] = {"bursts": [], "single": []}
+    for seed in (1, 2, 3):
+        lab = bentpipe.Lab(duration="25 s", seed=seed, path=true, workload=[BULK])
+        run = bentpipe.simulate(lab)
+        tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+        found = [diagnose(each) for each in from_run.transfers(run.record, tables, "sender")]
+        path = path_seen(found)
+        assert path is not None and path.loses_in_bursts
+        written = tomllib.loads(toml(lab_seen(path, found)))
+        loss = written["path"]["down"]["loss"]
+        assert loss["model"] == "gilbert-elliott"
+        assert loss["p"] == pytest.approx(begins, rel=0.5)
+        assert 1 / loss["r"] == pytest.approx(segments, rel=0.5)
+        single = lab_seen(replace(path, loss_burst_interval=(1.0, None)), found)
+        assert single["path"]["down"]["loss"] == pytest.approx(path.loss, rel=0.01)
+        seen_bit_s = found[0].evidence.goodput_bit_s
+        assert seen_bit_s
+        for name, document in (("bursts", written), ("single", single)):
+            simulated = goodputs(document, {}, (11, 12, 13, 14))
+            off[name].append(abs(math.log(sum(simulated) / len(simulated) / seen_bit_s)))
+    assert sum(off["bursts"]) < sum(off["single"])
+
+
+def test_a_lab_of_single_losses_has_them_as_a_number() -> None:
+    path = {"rtt": "100 ms", "rate": "20 Mbit/s", "loss": 0.01}
+    run = bentpipe.simulate(bentpipe.Lab(duration="25 s", path=path, workload=[BULK]))
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    found = [diagnose(each) for each in from_run.transfers(run.record, tables, "sender")]
+    seen = path_seen(found)
+    assert seen is not None and seen.loss_burst_segments is not None
+    assert lab_seen(seen, found)["path"]["down"]["loss"] == pytest.approx(seen.loss, rel=0.01)
 
 
 def test_a_lab_leaves_out_what_dropped_for_a_small_part_of_the_time() -> None:

@@ -6,16 +6,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from test_findings import BULK, diagnosed
 
 from bentpipe.doctor.cures import cures
 from bentpipe.doctor.diagnosis import Diagnosis
+from bentpipe.doctor.episodes import episodes
+from bentpipe.doctor.jitter import jitter
+from bentpipe.doctor.loss_bursts import UNKNOWN, loss_bursts
 from bentpipe.doctor.path_seen import path_seen, paths_seen
 from bentpipe.doctor.prometheus import metrics
 from bentpipe.doctor.simulating import Outcome
-from bentpipe.doctor.words import as_json, lines
+from bentpipe.doctor.words import as_json, lines, path_rows, path_words
 from bentpipe.tune.path import from_report
+from bentpipe.words.digits import digits
+from bentpipe.words.wording import duration, size
 
 FAR: Mapping[str, Any] = {
     "path": {"rtt": "300 ms", "rate": "20 Mbit/s", "queue": "1 bdp"},
@@ -128,3 +134,110 @@ def test_each_finding_has_its_certainty_and_the_order_is_explained_where_it_need
     assert any("Shares are of the time" in line and "bufferbloat" in line for line in said)
     plain = replace(found, findings=found.findings[:1])
     assert not any("Shares" in line for line in lines([plain], paths_seen([plain]), [[]], [None]))
+
+
+def bursts(segments: float, share: float = 0.003) -> Mapping[str, Any]:
+    """A path on which a burst begins at that share of the segments."""
+    loss = {"model": "gilbert-elliott", "p": share, "r": 1 / segments}
+    return {"path": {"rtt": "60 ms", "rate": "30 Mbit/s", "down": {"loss": loss}}, "duration": "30 s"}
+
+
+@pytest.mark.parametrize("segments", [3.0, 6.0])
+def test_a_sender_knows_how_many_segments_go_at_once(segments: float) -> None:
+    (path,) = paths_seen([diagnosed(bursts(segments))])
+    low, high = path.loss_burst_interval
+    assert low is not None and high is not None and path.loss_burst_segments is not None
+    assert 1 <= low <= path.loss_burst_segments <= high
+    assert low <= segments <= high
+    assert path.loses_in_bursts
+    assert path.loss_burst_chance == pytest.approx(0.003, rel=0.35)
+
+
+@pytest.mark.parametrize("loss", [0.004, 0.02])
+def test_single_losses_are_no_bursts_though_an_episode_holds_several(loss: float) -> None:
+    found = diagnosed({"path": {"rtt": "100 ms", "rate": "20 Mbit/s", "loss": loss}, "duration": "30 s"})
+    of_episode = episodes(found.view).lost_segments.mean()
+    (path,) = paths_seen([found])
+    assert path.loss_burst_segments is not None
+    assert path.loss_burst_segments < of_episode
+    assert path.loss_burst_segments == pytest.approx(1, abs=0.25)
+    assert not path.loses_in_bursts
+
+
+def test_bursts_are_unknown_to_a_receiver_of_several_connections_and_of_few_losses() -> None:
+    lab = bursts(6.0)
+    streams = {**lab, "workload": [{**BULK, "streams": 4}]}
+    for each in (diagnosed(lab, "receiver"), diagnosed(streams), diagnosed(FAR)):
+        (path,) = paths_seen([each])
+        assert path.loss_burst_segments is path.loss_burst_chance is None
+        assert path.loss_burst_interval == (None, None)
+        assert path.as_json()["loss_burst_interval"] == [None, None]
+    found = diagnosed(lab)
+    assert loss_bursts(found).segments is not None
+    begun = episodes(found.view).places
+    assert loss_bursts(replace(found, view=found.view.of(np.arange(found.view.size) < begun[2]))) == UNKNOWN
+
+
+def test_bursts_are_unknown_where_episodes_take_half_of_the_time() -> None:
+    lab = {"path": {"rtt": "300 ms", "rate": "20 Mbit/s", "loss": 0.02}, "duration": "30 s"}
+    found = diagnosed({**lab, "host": {"congestion_control": "bbr"}})
+    assert found.view.most("retransmits") > 100
+    assert loss_bursts(found) == UNKNOWN
+
+
+def test_bursts_are_said_where_they_are_clear_and_are_in_json() -> None:
+    (path,) = paths_seen([diagnosed(bursts(6.0))])
+    assert path.loss_burst_segments is not None
+    said = f"of {digits(path.loss_burst_segments, 2)} segments each"
+    assert "loss events 0." in path_words(path) and said in path_words(path)
+    assert "segments each" not in path_words(replace(path, loss_burst_interval=(1.0, 9.0)))
+    found = path.as_json()
+    assert found["loss_burst_segments"] == pytest.approx(path.loss_burst_segments, abs=1e-3)
+    assert found["loss_burst_interval"] == pytest.approx(list(path.loss_burst_interval))
+
+
+def jittery(spread: str, lasts: str, seed: int = 1) -> Diagnosis:
+    path = {"rtt": "50 ms", "rate": "50 Mbit/s", "down": {"jitter": {"spread": spread}}}
+    return diagnosed({**NEAR, "path": path, "duration": lasts, "seed": seed})
+
+
+def test_the_interval_of_jitter_holds_what_a_long_transfer_has() -> None:
+    usual, (least, most) = jitter(jittery("2 ms", "60 s").view)
+    intervals = [jitter(jittery("2 ms", "8 s", seed).view)[1] for seed in range(2, 12)]
+    assert usual is not None and least is not None and most is not None
+    held = [low is not None and high is not None and low <= usual <= high for low, high in intervals]
+    assert sum(held) >= 9
+    widths = [high - low for low, high in intervals if low and high]
+    assert most - least < np.median(widths)
+
+
+def test_the_interval_of_jitter_takes_some_round_trips() -> None:
+    view = jittery("2 ms", "8 s").view
+    few = jitter(view.of(np.arange(view.size) < 12))
+    assert few[0] is not None and few[1] == (None, None)
+    assert jitter(view.of(np.arange(view.size) < 4)) == (None, (None, None))
+
+
+def test_jitter_is_said_where_it_is_surely_a_hundredth_of_the_round_trip() -> None:
+    (path,) = paths_seen([jittery("4 ms", "20 s")])
+    assert path.jitter_s is not None and path.rtt_s is not None
+    assert f", jitter {duration(path.jitter_s)}" in path_words(path)
+    slight = (0.009 * path.rtt_s, 0.02 * path.rtt_s)
+    assert "jitter" not in path_words(replace(path, jitter_interval_s=slight))
+    assert path.as_json()["jitter_interval_s"] == pytest.approx(list(path.jitter_interval_s))
+
+
+def test_a_table_has_the_figures_of_the_path_and_their_intervals() -> None:
+    (path,) = paths_seen([diagnosed(FAR)])
+    known = replace(
+        path,
+        rtt_interval_s=(0.29, 0.31),
+        queue_interval_bytes=(1e5, None),
+        loss=None,
+        loss_interval=(None, None),
+    )
+    rows = {name: (value, interval) for name, value, interval in path_rows(known)}
+    assert rows["base RTT"] == (duration(path.rtt_s or 0.0), f"{duration(0.29)} to {duration(0.31)}")
+    assert rows["longest queue"][1] == f"{size(1e5)} or more"
+    assert rows["loss events per segment"] == ("unknown", "")
+    assert list(rows)[-2:] == ["segments lost in each", "jitter"]

@@ -11,6 +11,7 @@ import bentpipe
 from bentpipe.doctor import from_run
 from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.path_seen import paths_seen
+from bentpipe.doctor.words import path_rows
 from bentpipe.errors import StoreError
 from bentpipe.report.doctor_page import Source, render, write
 
@@ -46,6 +47,18 @@ def test_the_page_has_findings_remarks_and_a_chart_of_each_transfer(source: Sour
         "Round-trip time",
     ]
     assert all(each["figure"]["data"][0]["y"] for each in charts)
+
+
+def test_the_page_has_a_table_of_each_path_with_intervals(source: Source) -> None:
+    (path,) = source.paths
+    page = render([source])
+    assert page.count('<table class="path">') == 1
+    for name, value, interval in path_rows(path):
+        assert f'<th scope="row">{name}</th><td>{value}</td><td>{interval}</td>' in page
+    assert "The path in figures" in page
+    other = replace(path, rtt_s=0.3)
+    two = replace(source, found=source.found * 2, cures=[[], []], paths=[path, other])
+    assert render([two]).count("<caption>The path (a &lt;b&gt; download) in figures</caption>") == 2
 
 
 def test_a_watch_that_saw_nothing_has_a_page_too() -> None:

@@ -9,7 +9,8 @@ largest burst, or a delay line for what was in flight when it lost: a window tha
 one burst. So is a slow way back: it carries the acknowledgements that came while they waited. A full path
 that changed its rate has its steps (rate_steps.py). A short queue that overflowed holds what waited at most
 before it did. Where segments come late one by one, the smallest round trip is that of the earliest: the usual
-one is as much longer as they are late, either way. What took less than a twentieth of the time is not
+one is as much longer as they are late, either way. Losses that are clearly of several segments each are the
+bursts of a Gilbert-Elliott channel (loss_bursts.py). What took less than a twentieth of the time is not
 written: it would limit the simulated transfer all the time.
 """
 
@@ -66,7 +67,7 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
     if late_s:
         way["jitter"] = {"spread": f"{late_s * 1e3:.3f} ms", "distribution": "uniform", "reorder": True}
     if path.loss:
-        seen["loss"] = float(f"{path.loss:.3g}")
+        seen["loss"] = _loss(path, path.loss)
     # A file that was over before the path was full. A capture does not show its end if the connection stays.
     is_short = of.findings[0].kind == "slow-start" and of.evidence.of_packets
     whole = bool((of.evidence.ended == "finished" or is_short) and of.evidence.bytes)
@@ -96,6 +97,14 @@ def lab_seen(path: PathSeen, found: Sequence[Diagnosis]) -> dict[str, Any]:
         beside = {"name": "neighbours", "kind": "bulk", "direction": direction}
         lab["workload"].append({**beside, "streams": min(others, 128)})
     return lab
+
+
+def _loss(path: PathSeen, events: float) -> float | dict[str, Any]:
+    """Single losses, or bursts where they are clearly longer."""
+    if not path.loses_in_bursts or not path.loss_burst_segments or not path.loss_burst_chance:
+        return float(f"{events:.3g}")
+    begins, ends = path.loss_burst_chance, 1 / path.loss_burst_segments
+    return {"model": "gilbert-elliott", "p": float(f"{begins:.3g}"), "r": float(f"{ends:.3g}")}
 
 
 def _in_the_lab(steps: Sequence[Step], before_s: float) -> list[list[str]]:

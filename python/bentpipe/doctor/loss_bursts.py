@@ -17,6 +17,8 @@ A receiver's socket counts what came behind a hole, not what was lost. Of severa
 of a burst only. Neither tells it.
 """
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from bentpipe.analysis.intervals import interval
@@ -28,12 +30,23 @@ from bentpipe.doctor.view import View
 _LEAST_EPISODES = 3
 _LEAST_OUTSIDE = 0.5
 
-Bursts = tuple[float | None, tuple[float | None, float | None]]
-UNKNOWN: Bursts = (None, (None, None))
+
+@dataclass(frozen=True)
+class LossBursts:
+    """None: not known."""
+
+    segments: float | None = None
+    """Of a burst in the mean, 1 at least."""
+    interval: tuple[float | None, float | None] = (None, None)
+    """The same; 95 %."""
+    chance: float | None = None
+    """That a burst begins at a segment."""
 
 
-def loss_bursts(of: Diagnosis) -> Bursts:
-    """Segments of a burst in the mean, and its 95 % interval; both are 1 at least."""
+UNKNOWN = LossBursts()
+
+
+def loss_bursts(of: Diagnosis) -> LossBursts:
     view = of.view
     is_alone = view.connections.size == 1 and not of.neighbours and not of.at_once
     if not is_alone or not view.knows("retransmits", "sent_bytes"):
@@ -51,9 +64,14 @@ def loss_bursts(of: Diagnosis) -> Bursts:
         return UNKNOWN
     mean = share * float(lost.mean())
     by_episode = mean * (lost / lost.mean() + outside / outside.mean() - whole / whole.mean())
-    found_interval = interval(by_episode.tolist())
-    assert found_interval is not None
-    return max(mean, 1.0), (max(found_interval.low, 1.0), max(found_interval.high, 1.0))
+    bounds = interval(by_episode.tolist())
+    assert bounds is not None
+    segments = max(mean, 1.0)
+    return LossBursts(
+        segments,
+        (max(bounds.low, 1.0), max(bounds.high, 1.0)),
+        chance=float(found.lost_segments[of_path].sum()) * view.mss / view.most("sent_bytes") / segments,
+    )
 
 
 def _outside(view: View) -> Flags:

@@ -24,7 +24,7 @@ from bentpipe.doctor.burst_rate import burst_rate
 from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.jitter import jitter
-from bentpipe.doctor.loss_bursts import UNKNOWN, Bursts, loss_bursts
+from bentpipe.doctor.loss_bursts import UNKNOWN, LossBursts, loss_bursts
 from bentpipe.doctor.start_rate import start_rate
 from bentpipe.doctor.told_rate import ToldRate
 from bentpipe.doctor.trains import path_rate
@@ -73,6 +73,8 @@ class PathSeen:
     loss_burst_segments: float | None
     """How many segments are lost one after another in the mean."""
     loss_burst_interval: Interval
+    loss_burst_chance: float | None
+    """That they begin at a segment. `loss` is less: an episode may hold several."""
     jitter_s: float | None
     jitter_interval_s: Interval
     direction: str | None
@@ -172,7 +174,7 @@ def _path_of(of: Diagnosis, *, alone: bool, simulates: bool) -> PathSeen:
     least = _carried(view)
     rate = _rate(of, least or 0.0, alone=alone, simulates=simulates)
     loss, loss_interval = _loss(of)
-    bursts, burst_interval = _bursts(of) if loss else UNKNOWN
+    bursts = _bursts(of) if loss else UNKNOWN
     queue, queue_interval = _queue(of, rate)
     jitter_s, jitter_interval_s = jitter(view)
     return PathSeen(
@@ -186,8 +188,9 @@ def _path_of(of: Diagnosis, *, alone: bool, simulates: bool) -> PathSeen:
         queue_interval_bytes=queue_interval,
         loss=loss,
         loss_interval=loss_interval,
-        loss_burst_segments=bursts,
-        loss_burst_interval=burst_interval,
+        loss_burst_segments=bursts.segments,
+        loss_burst_interval=bursts.interval,
+        loss_burst_chance=bursts.chance,
         jitter_s=jitter_s,
         jitter_interval_s=jitter_interval_s,
         direction=of.evidence.direction,
@@ -351,7 +354,7 @@ def _loss(of: Diagnosis) -> tuple[float | None, Interval]:
     return events / segments, (max(events - spread, 0.0) / segments, (events + spread) / segments)
 
 
-def _bursts(of: Diagnosis) -> Bursts:
+def _bursts(of: Diagnosis) -> LossBursts:
     """Not of a loss that is a share of segments, as BBR's."""
     events = any(each.kind == "random-loss" and "loss_share" not in each.evidence for each in of.findings)
     return loss_bursts(of) if events else UNKNOWN

@@ -1,12 +1,12 @@
 """A diagnosis in words: some ten lines for a terminal, and JSON."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.cures import Cure, OnOthers
 from bentpipe.doctor.diagnosis import Diagnosis
-from bentpipe.doctor.path_seen import PathSeen, telling
+from bentpipe.doctor.path_seen import Interval, PathSeen, telling
 from bentpipe.doctor.reproduced import Reproduced
 from bentpipe.words.digits import digits
 from bentpipe.words.wording import duration, listed, percent, plural, rate, ratio_interval, size
@@ -16,6 +16,8 @@ _LEAST_SHARE = 0.01
 _WHOLE = 1.005
 _NEAREST_S = 0.005
 """The shortest round trip of the labs that the doctor's rules and trees come from."""
+_LEAST_JITTER = 0.01
+"""Of the base RTT; less is not said."""
 _ORDER = "Shares are of the time. What cost most comes first, or capacity on a path that was full."
 _BESIDE = ("bufferbloat", "split")
 """Kinds whose time other findings count, too."""
@@ -71,11 +73,7 @@ def transfer_lines(found: Sequence[Diagnosis], better: Cures, simulated: Simulat
 
 def path_lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> Iterator[str]:
     """Each path in a sentence; of several with the transfers that took it. `paths`: of each transfer."""
-    users: dict[PathSeen, list[str]] = {}
-    for each, path in zip(found, paths, strict=True):
-        users.setdefault(path, []).append(each.evidence.name)
-    for path, names in users.items():
-        of = f" ({listed(names)})" if len(users) > 1 else ""
+    for path, of in users_of(found, paths).items():
         yield f"Path as seen{of}: {path_words(path)}."
     within = [each.evidence.within_host for each in found]
     if any(
@@ -85,6 +83,14 @@ def path_lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> Iterato
             f"The doctor is made for round trips of {duration(_NEAREST_S)} and more. "
             "On nearer paths it is wrong more often."
         )
+
+
+def users_of(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> dict[PathSeen, str]:
+    """Each path, of several with the transfers that took it, in brackets. `paths`: of each transfer."""
+    users: dict[PathSeen, list[str]] = {}
+    for each, path in zip(found, paths, strict=True):
+        users.setdefault(path, []).append(each.evidence.name)
+    return {path: f" ({listed(names)})" if len(users) > 1 else "" for path, names in users.items()}
 
 
 def _shown(of: Diagnosis) -> Sequence[Finding]:
@@ -151,9 +157,47 @@ def path_words(path: PathSeen) -> str:
         "base RTT " + ("unknown" if path.rtt_s is None else duration(path.rtt_s)),
         "rate " + ("unknown: no queue showed it" if path.rate_bit_s is None else rate(path.rate_bit_s)) + by,
         "queue " + ("unknown" if path.queue_bytes is None else size(path.queue_bytes)),
-        "loss " + ("unknown" if path.loss is None else percent(path.loss)),
+        _loss_words(path),
     ]
+    if path.jitter_s and (path.jitter_interval_s[0] or 0.0) >= _LEAST_JITTER * (path.rtt_s or 0.0):
+        parts.append(f"jitter {duration(path.jitter_s)}")
     return ", ".join(parts)
+
+
+def _loss_words(path: PathSeen) -> str:
+    if path.loss is None:
+        return "loss unknown"
+    if path.loses_in_bursts and path.loss_burst_segments:
+        return f"loss events {percent(path.loss)}, of {digits(path.loss_burst_segments, 2)} segments each"
+    return f"loss {percent(path.loss)}"
+
+
+def path_rows(path: PathSeen) -> Iterator[tuple[str, str, str]]:
+    """The path as a table: what it is, its figure and its interval."""
+
+    def row(
+        name: str, value: float | None, interval: Interval, words: Callable[[float], str]
+    ) -> tuple[str, str, str]:
+        return name, "unknown" if value is None else words(value), _interval_words(interval, words)
+
+    yield row("base RTT", path.rtt_s, path.rtt_interval_s, duration)
+    yield row("rate", path.rate_bit_s, path.rate_interval_bit_s, rate)
+    yield row("longest queue", path.queue_bytes, path.queue_interval_bytes, size)
+    yield row("loss events per segment", path.loss, path.loss_interval, percent)
+    yield row(
+        "segments lost in each",
+        path.loss_burst_segments,
+        path.loss_burst_interval,
+        lambda count: digits(count, 2),
+    )
+    yield row("jitter", path.jitter_s, path.jitter_interval_s, duration)
+
+
+def _interval_words(of: Interval, words: Callable[[float], str]) -> str:
+    low, high = of
+    if low is None:
+        return "" if high is None else f"up to {words(high)}"
+    return f"{words(low)} or more" if high is None else f"{words(low)} to {words(high)}"
 
 
 def as_json(

@@ -15,7 +15,14 @@ from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import PathSeen
 from bentpipe.doctor.reproduced import Reproduced
 from bentpipe.doctor.view import View
-from bentpipe.doctor.words import cure_words, path_lines, reproduced_words, shared_words
+from bentpipe.doctor.words import (
+    cure_words,
+    path_lines,
+    path_rows,
+    reproduced_words,
+    shared_words,
+    users_of,
+)
 from bentpipe.errors import StoreError
 from bentpipe.report.html import PAGE, PLOTLY, as_json, modules
 from bentpipe.report.packing import deflated
@@ -60,6 +67,10 @@ def render(sources: Sequence[Source]) -> str:
             {
                 "heading": each.heading,
                 "paths": list(path_lines(each.found, each.paths)),
+                "tables": [
+                    {"of": of, "rows": list(path_rows(path))}
+                    for path, of in users_of(each.found, each.paths).items()
+                ],
                 "remarks": each.remarks,
                 "transfers": [
                     _transfer(diagnosis, cures, again, charts)
