@@ -17,6 +17,7 @@ from bentpipe.doctor.evidence import Evidence, events, samples
 from bentpipe.doctor.from_capture import is_capture, read
 from bentpipe.doctor.from_run import transfers
 from bentpipe.doctor.inferred import with_sender_state
+from bentpipe.doctor.loss_bursts import loss_bursts
 from bentpipe.doctor.regular import regular
 from bentpipe.doctor.viewed import view
 from bentpipe.engines.base import EngineOptions
@@ -96,6 +97,17 @@ def test_payload_and_retransmissions_are_those_of_the_run(
     if "loss" in name:
         assert flow["retransmits"] > 5
     assert set(server.samples["timeouts"]) == {0}
+
+
+def test_captures_of_both_ends_tell_how_many_segments_are_lost_at_once(tmp_path: Path) -> None:
+    loss = {"model": "gilbert-elliott", "p": 0.006, "r": 1 / 4}
+    path = {"rtt": "60 ms", "rate": "20 Mbit/s", "down": {"loss": loss}}
+    for found in _captured({"duration": "30 s", "path": path}, tmp_path).by_host.values():
+        bursts = loss_bursts(diagnose(found))
+        low, high = bursts.interval
+        assert low is not None and high is not None
+        assert 1.5 < low < 4 < high
+        assert bursts.chance == pytest.approx(0.006, rel=0.35)
 
 
 def test_round_trips_through_a_queue_are_those_of_the_senders_tcp(

@@ -75,7 +75,10 @@ class PathShape(_Shape):
     ]
     queue_bytes: Known
     queue_interval_bytes: Bounds
-    loss: Annotated[Known, Field(description="loss events without a queue before them, per segment")]
+    loss: Annotated[
+        Known,
+        Field(description="loss events without a queue before them, per segment; with BBR lost segments"),
+    ]
     loss_interval: Bounds
     loss_burst_segments: Annotated[
         Known, Field(description="lost one after another in such an event, in the mean; 1: single losses")
