@@ -11,6 +11,7 @@ import bentpipe
 from bentpipe.doctor import from_run
 from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.path_seen import paths_seen
+from bentpipe.doctor.reproduced import reproduced
 from bentpipe.doctor.words import path_rows
 from bentpipe.errors import StoreError
 from bentpipe.report.doctor_page import Source, render, write
@@ -29,7 +30,9 @@ def source() -> Source:
     tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
     evidences = from_run.transfers(run.record, tables, "sender")
     found = [diagnose(replace(each, name="a <b> download")) for each in evidences]
-    return Source("the <run>", found, [[]], paths_seen(found), ["A remark & more."])
+    paths = paths_seen(found)
+    again = [reproduced(found[0], paths[0])]
+    return Source("the <run>", found, [[]], again, paths, ["A remark & more."])
 
 
 def test_the_page_has_findings_remarks_and_a_chart_of_each_transfer(source: Source) -> None:
@@ -39,6 +42,7 @@ def test_the_page_has_findings_remarks_and_a_chart_of_each_transfer(source: Sour
     assert "<b> download" not in page
     assert "A remark &amp; more." in page
     assert "Path as seen: base RTT" in page.replace("\N{NO-BREAK SPACE}", " ")
+    assert "simulated on the path as seen" in page
     (figures,) = re.findall(r'id="figures">(.*?)</script>', page)
     (charts,) = json.loads(figures)
     assert [each["title"] for each in charts] == [
@@ -57,12 +61,12 @@ def test_the_page_has_a_table_of_each_path_with_intervals(source: Source) -> Non
         assert f'<th scope="row">{name}</th><td>{value}</td><td>{interval}</td>' in page
     assert "The path in figures" in page
     other = replace(path, rtt_s=0.3)
-    two = replace(source, found=source.found * 2, cures=[[], []], paths=[path, other])
+    two = replace(source, found=source.found * 2, cures=[[], []], simulated=[None] * 2, paths=[path, other])
     assert render([two]).count("<caption>The path (a &lt;b&gt; download) in figures</caption>") == 2
 
 
 def test_a_watch_that_saw_nothing_has_a_page_too() -> None:
-    assert "nothing can be told" in render([Source("all", [], [], [], [])])
+    assert "nothing can be told" in render([Source("all", [], [], [], [], [])])
 
 
 def test_a_transfer_without_samples_has_no_charts(source: Source) -> None:
