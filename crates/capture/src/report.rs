@@ -49,6 +49,8 @@ pub struct FlowFacts {
     /// Smallest, from here to the receiver and back, and to the sender and back.
     pub far_rtt_s: Option<f64>,
     pub near_rtt_s: Option<f64>,
+    /// As `far_rtt_s`, without the handshake's.
+    pub far_rtt_of_data_s: Option<f64>,
     pub has_near_samples: bool,
     /// Of the receiver's window: known from the handshake, or estimated; null where there was not enough to estimate it from.
     pub window_shift: Option<u8>,
@@ -225,6 +227,7 @@ fn flow_facts(index: usize, connection: &Connection, side: usize) -> Option<Flow
         handshake_rtt_s: far_ns.zip(near_ns).map(|(far, near)| seconds(far + near)),
         far_rtt_s: flow.far.min_ns.map(seconds),
         near_rtt_s: flow.near.min_ns.map(seconds),
+        far_rtt_of_data_s: flow.far.min_of_data_ns.map(seconds),
         has_near_samples: flow.near.samples > 0,
         window_shift: flow.scale.shift(),
         is_window_shift_known: flow.scale.is_known(),

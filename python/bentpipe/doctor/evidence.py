@@ -156,6 +156,9 @@ class Evidence:
     receiver_offered: Offered = Offered()
     handshake_rtt_s: float | None = None
     """Of the SYN and its answer, seen from this side."""
+    rtt_behind_s: float | None = None
+    """The shortest of data, if something nearer than the receiver answered the handshake: then no sample has
+    a shorter one. None: it did not, or this source cannot tell (answered_nearer.py)."""
     ended: Ended | None = None
     congestion_control: str | None = None
     """The sender's."""

@@ -17,6 +17,7 @@ import polars as pl
 
 from bentpipe._core import read_capture
 from bentpipe.doctor import capture_remarks as remarks
+from bentpipe.doctor.answered_nearer import rtt_behind_s
 from bentpipe.doctor.capture_remarks import LEAST_BYTES
 from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, first_payload_s, samples
 from bentpipe.doctor.inferred import with_sender_state
@@ -102,7 +103,7 @@ def seen(reading: Reading) -> CaptureSeen:
     untold = [(flow, why) for flow in large if (why := remarks.untold(flow)) is not None][:_MOST_TRANSFERS]
     more = len(facts["flows"]) - len(large)
     return CaptureSeen(
-        [_transfer(reading, flow) for flow in told],
+        [_transfer(reading, flow, rtt_behind_s(flow, facts["flows"])) for flow in told],
         [
             *remarks.of_file(facts, reading.cut_off),
             *remarks.of_small_flows(more, len(told)),
@@ -118,14 +119,16 @@ def _carried_bytes(flow: Mapping[str, Any]) -> int:
     return int(flow["delivered_bytes"] if flow["acks"] else flow["sent_bytes"])
 
 
-def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
+def _transfer(reading: Reading, flow: Mapping[str, Any], behind_s: float | None) -> Evidence:
     place = (flow["connection"], flow["side"])
     happened = events(pl.DataFrame(reading.events(*place)).with_columns(connection=pl.lit(0)))
     sampled = _with_waits(pl.DataFrame(reading.samples(*place))).with_columns(connection=pl.lit(0))
+    if behind_s is not None:
+        sampled = _without_shorter(sampled, behind_s)
     frame = with_sender_state(
         regular(sampled, happened, flow["sample_width_s"]),
         flow["mss_bytes"],
-        (flow["far_rtt_s"] or 0.0) + (flow["near_rtt_s"] or 0.0),
+        behind_s or (flow["far_rtt_s"] or 0.0) + (flow["near_rtt_s"] or 0.0),
     )
     # What is delivered is known here when its acknowledgement comes by.
     end_s = min(flow["last_data_s"] + (flow["far_rtt_s"] or 0.0), flow["end_s"])
@@ -144,11 +147,20 @@ def _transfer(reading: Reading, flow: Mapping[str, Any]) -> Evidence:
         sender_offered=_offered(flow["sender_offered"]),
         receiver_offered=_offered(flow["receiver_offered"]),
         handshake_rtt_s=flow["handshake_rtt_s"],
+        rtt_behind_s=behind_s,
         ended=_ended(flow),
         of_packets=True,
         unseen_share=min(flow["unseen_bytes"] / flow["delivered_bytes"], 1.0),
         train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow["train_rates"]],
         first_payload_s=first_payload_s(sampled_frame, mss_bytes),
+    )
+
+
+def _without_shorter(sampled: pl.DataFrame, rtt_s: float) -> pl.DataFrame:
+    """Without the round trip of a handshake that something nearer answered. `rtt_s`: the shortest of data."""
+    srtt_s, shortest_s = (pl.col(name).cast(pl.Float64) for name in ("srtt_s", "min_rtt_s"))
+    return sampled.with_columns(
+        srtt_s=pl.when(srtt_s >= rtt_s).then(srtt_s), min_rtt_s=shortest_s.clip(lower_bound=rtt_s)
     )
 
 

@@ -150,7 +150,7 @@ def _base_rtt_s(evidence: Evidence, columns: dict[str, Floats]) -> float | None:
     if not every.size:
         return handshake_s
     found = float(every.min())
-    # A handshake that is much shorter was answered by something nearer (families/split.py).
+    # A handshake that is much shorter was answered by something nearer (answered_nearer.py).
     return min(found, handshake_s) if handshake_s and handshake_s > found / 2 else found
 
 

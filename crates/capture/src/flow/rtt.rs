@@ -2,7 +2,10 @@
 
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rtt {
+    /// Of the handshake and of data.
     pub min_ns: Option<i64>,
+    /// Of data alone.
+    pub min_of_data_ns: Option<i64>,
     pub samples: u64,
     smoothed_ns: Option<i64>,
     sum_ns: i64,
@@ -15,6 +18,7 @@ impl Rtt {
         let ns = ns.max(0);
         self.samples += 1;
         self.min_ns = Some(self.min_ns.map_or(ns, |min| min.min(ns)));
+        self.min_of_data_ns = Some(self.min_of_data_ns.map_or(ns, |min| min.min(ns)));
         self.smoothed_ns = Some(
             self.smoothed_ns
                 .map_or(ns, |smoothed| smoothed + (ns - smoothed) / 8),
