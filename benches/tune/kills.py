@@ -191,8 +191,8 @@ def undo_by_steps(folder: Path, every: int) -> Iterator[tuple[str, list[str]]]:
 def left(root: Path, what: str, undo: tuple[str, ...]) -> list[str]:
     """What is wrong after a whole --undo that may not touch somebody's setting."""
     wrong = []
-    if status := ended(forked(undo)):
-        wrong.append(f"{what}: --undo ended with status {status}")
+    if (status := ended(forked(undo))) != 1:
+        wrong.append(f"{what}: --undo ended with status {status}, not 1")
     if _SOMEBODYS.read_text().strip() != "2":
         wrong.append(f"{what}: somebody's setting was changed")
     if not (root / "var/lib/bentpipe-tune/journal.json").exists():

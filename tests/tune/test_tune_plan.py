@@ -274,3 +274,44 @@ def test_a_sysctl_is_read_and_written_as_it_is(tmp_path: Path) -> None:
     assert one.read() == "1\t2"
     assert one.same("1\t2", "1 2")
     assert Sysctl("net.b", tmp_path).read() is None
+
+
+def test_a_limit_says_which_buffer_it_allows_where_that_is_large_enough(
+    machine: Machine, tmp_path: Path
+) -> None:
+    (tmp_path / "proc/net/ipv4/tcp_rmem").write_text("4096\t131072\t100000000\n")
+    found = plan(TunedPath("both", 150e6, 0.3), machine)
+    reasons_of = {each.key: reasons.plain(each.why) for each in found.changes}
+    assert "receive-buffer" not in reasons_of
+    assert "5.62 MB allow a buffer of 11.2 MB, as this path needs" in reasons_of["receive-limit"]
+    assert "9 MB allow a buffer of 18 MB, as this path needs" in reasons_of["send-limit"]
+
+
+def test_a_path_that_holds_less_than_a_first_window_gains_nothing_by_more(machine: Machine) -> None:
+    tiny = TunedPath("both", 1e6, 0.001)
+    assert list(plan(tiny, machine).elsewhere) == []
+    assert "It saves no time here: a BDP, 125 B, is no more than 14.5 kB." in reasons.plain(
+        reasons.first_window(tiny, 40)
+    )
+    assert any("at least 50 kB here" in reasons.plain(each) for each in reasons.elsewhere(longer(4e6)))
+
+
+def longer(rate_bit_s: float | None) -> TunedPath:
+    return TunedPath("both", rate_bit_s, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("rate_bit_s", "saved"),
+    [
+        (None, "up to 2 round trips, 200 ms, less"),
+        (10e9, "up to 2 round trips, 200 ms, less"),
+        # A BDP of 20 segments: the first round trip carries 10 of them instead of all.
+        (20 * 1448 * 8 / 0.1, "up to 0.5 round trips, 50 ms, less"),
+        # Of 40: 10, then 20.
+        (40 * 1448 * 8 / 0.1, "up to 1.2 round trips, 125 ms, less"),
+    ],
+)
+def test_a_larger_first_window_saves_what_slow_start_leaves_unused(
+    rate_bit_s: float | None, saved: str
+) -> None:
+    assert saved in reasons.plain(reasons.first_window(longer(rate_bit_s), 40))

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 import pytest
+import typer
 
+from bentpipe.cli.tune import _undo as undo
 from bentpipe.errors import TuneError
 from bentpipe.tune import applying, journal, words
 from bentpipe.tune.applying import apply, take_back
@@ -68,6 +70,22 @@ def test_what_somebody_changed_stays_in_the_journal_until_force_restores_it(
     assert list(undone(places, force=True).restored) == [THEIRS]
     assert (proc / "tcp_mtu_probing").read_text().strip() == "0"
     assert journal.read(places) is None
+
+
+@pytest.mark.usefixtures("proc")
+@pytest.mark.parametrize("json_", [False, True])
+def test_an_undo_that_leaves_something_exits_with_1(
+    places: Places, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, json_: bool
+) -> None:
+    monkeypatch.setattr("os.geteuid", lambda: 0)
+    monkeypatch.setattr(Machine, "is_read_only", False)
+    assert places.journal.exists()
+    with pytest.raises(typer.Exit) as ended:
+        undo(Machine(), str(tmp_path), force=False, json_=json_)
+    assert ended.value.exit_code == 1
+    # Nothing is left by this one, which ends as usual.
+    undo(Machine(), str(tmp_path), force=True, json_=json_)
+    assert not places.journal.exists()
 
 
 def test_what_has_its_old_value_again_is_no_longer_left(places: Places, proc: Path) -> None:

@@ -376,7 +376,7 @@ def _undo(machine: "Machine", root: str | None, *, force: bool, json_: bool) -> 
         tell("No tune is applied; nothing was changed.")
     else:
         _tell(taken_back_lines(found, places, _width()))
-    if found is not None and found.failed:
+    if found is not None and (found.failed or found.theirs):
         raise typer.Exit(1)
 
 

@@ -290,7 +290,7 @@ def _buffer(draft: _Draft, of: _Buffer) -> None:
         of.cap_key,
         of.cap,
         lambda present: None if int(present) >= asked else str(asked),
-        reasons.limit(of.option, asked),
+        reasons.limit(of.option, asked, most),
     )
 
 

@@ -10,6 +10,9 @@ _WINDOW_OF_BUFFER = 0.62
 """Measured with kernel 6.18 and an MTU of 1500."""
 _SENT_OF_BUFFER = 0.67
 _SHORT_FACTOR = 1e6
+_SEGMENT_BYTES = 1448
+_USUAL_FIRST_SEGMENTS = 10
+"""Linux's initial window, in segments (RFC 6928)."""
 _MUCH = 0.2
 """Share of the time from which a finding is worth a sentence."""
 
@@ -133,10 +136,10 @@ def memory(most: int, all_bytes: int | None) -> str:
     return words
 
 
-def limit(option: str, asked: int) -> str:
+def limit(option: str, asked: int, most: int) -> str:
     return (
         f"It caps only programs that set {option}; the kernel's own sizing does not ask it. The kernel "
-        f"doubles what a program sets, so {size(asked)} are enough for the buffer above."
+        f"doubles what a program sets, so {size(asked)} allow a buffer of {size(most)}, as this path needs."
     )
 
 
@@ -150,12 +153,36 @@ def control(path: TunedPath, kind: str | None) -> str:
 
 
 def first_window(path: TunedPath, segments: int) -> str:
-    words = f"A new connection sends {segments} segments in its first round trip instead of 10"
+    usual = _USUAL_FIRST_SEGMENTS
+    words = f"A new connection sends {segments} segments in its first round trip instead of {usual}"
+    holds = None if path.bdp_bytes is None else path.bdp_bytes / _SEGMENT_BYTES
+    saved = _saved_round_trips(usual, segments, holds)
+    first = size(usual * _SEGMENT_BYTES)
+    if path.bdp_bytes is not None and not saved:
+        return f"{words}. It saves no time here: a BDP, {size(path.bdp_bytes)}, is no more than {first}."
     if path.rtt_s:
         words += (
-            f": two round trips, {duration(2 * path.rtt_s)}, less for files beyond {size(segments * 1448)}"
+            f": a file of more than {first} takes up to {saved:.2g} round trips, "
+            f"{duration(saved * path.rtt_s)}, less"
         )
     return f"{words}."
+
+
+def _saved_round_trips(usual: int, more: int, path_holds: float | None) -> float:
+    """How much sooner slow start fills a path, in round trips. `path_holds`: its BDP in segments; None: many
+    more than both."""
+    if path_holds is None:
+        return math.log2(more / usual)
+    return _left_empty(usual, path_holds) - _left_empty(more, path_holds)
+
+
+def _left_empty(first: int, path_holds: float) -> float:
+    """How many round trips' worth of a path slow start leaves unused, if its window doubles from `first`."""
+    found, window = 0.0, float(first)
+    while window < path_holds:
+        found += 1 - window / path_holds
+        window *= 2
+    return found
 
 
 def not_our_queue(device: str, kind: str) -> str:
@@ -197,6 +224,8 @@ def elsewhere(path: TunedPath) -> Iterator[str]:
         yield "The receiving program reads too slowly. No setting of the kernel helps."
     if _share(path, "sender-application") >= _MUCH:
         yield "The sending program offers too little at times. No setting of the kernel helps."
+    if path.bdp_bytes is not None and path.bdp_bytes <= _USUAL_FIRST_SEGMENTS * _SEGMENT_BYTES:
+        return  # Any buffer holds that, and one connection fills the path.
     asked = "" if path.bdp_bytes is None else f", at least {size(path.bdp_bytes)} here"
     yield (
         "A program that sets SO_RCVBUF or SO_SNDBUF switches the kernel's sizing off, and tcp_rmem and "
