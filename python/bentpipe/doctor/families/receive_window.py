@@ -6,8 +6,11 @@ outstanding, it is limited if rate x RTT reaches 85 % of the window, or 70 % of 
 a sender waits for room for a burst, and a burst is a large part of 64 kB.
 
 The two are told apart by what the window does. A small buffer keeps the window at its largest. A slow
-reader closes it: the window falls below 80 % of its largest, or what is unread fills a quarter of the
-buffer.
+reader closes it: the window falls below 80 % of its largest, and where a receiver knows what is unread, that
+fills a quarter of the buffer. What waits behind a hole fills the buffer, too, and does not close the window.
+
+The time decides in which the window was full or closed: in a quarter of it a slow reader has it closed. The
+end of a connection decides only of itself, since a program that is done may stop reading while data come.
 
 At a sender's socket it may do so and yet never be full: the host of a reader that waits holds its ACKs back,
 the sender answers with bursts, and these overflow a queue. A reader that keeps up leaves the window open. So
@@ -23,7 +26,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags, Floats, middle
+from bentpipe.doctor.arrays import Flags, Floats, middle, stretches
 from bentpipe.doctor.claim import Claim, known, share_of
 from bentpipe.doctor.families.no_sack import waits_for_holes
 from bentpipe.doctor.view import UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
@@ -60,9 +63,7 @@ def receive_window(view: View) -> list[Claim]:
                 full |= _often(view, _closed(view))
         else:
             full = filled_from_afar(view)
-            # What waits for a missing segment is in the buffer too.
-            calm = (view.grown("out_of_order") <= 0) & ~waits_for_holes(view)
-            full |= calm & (view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"])
+            full |= _held(view)
         slow = _read_slowly(view, full)
     if view.at_sender and view.evidence.is_bbr:
         full |= _within_cycles(view, full)
@@ -161,26 +162,48 @@ def _unscaled(view: View) -> bool:
 
 def _read_slowly(view: View, full: np.ndarray) -> np.ndarray:
     """In which samples the window was closed by what the application has not read."""
-    window = view["rwnd_bytes"]
-    if view.knows("unread_bytes", "rcvbuf_bytes"):
-        held = view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"]
-        closed: np.ndarray = held & np.isfinite(window)
-    else:
-        closed = _closed(view)
+    closed = _held(view) if view.knows("unread_bytes", "rcvbuf_bytes") else _closed(view)
+    # A program that is done may stop reading while data still come. That tells nothing of the time before.
+    last = _at_the_end(view, closed)
     # A reader that is slow at all leaves the window open now and then: the transfer decides.
-    mostly = share_of(closed, full | closed, view.dt_s) >= _OFTEN
-    return np.full(view.size, bool(mostly))
+    mostly = share_of(closed, (full | closed) & ~last, view.dt_s) >= _OFTEN
+    found: Flags = last | bool(mostly)
+    return found
+
+
+def _at_the_end(view: View, closed: Flags) -> Flags:
+    """The last stretch of each connection in which the window was closed again and again, if it ends so."""
+    found = np.zeros(view.size, bool)
+    for number in view.connections:
+        own = np.flatnonzero(view.connection == number)
+        within = _between(view.time_s[own], closed[own], view.base_rtt_s or 0.0)
+        if closed[own].any() and view.time_s[own[-1]] - view.time_s[own[within][-1]] <= _LEAST_APART_S:
+            found[own[stretches(within)[-1][0] :]] = True
+    return found
+
+
+def _held(view: View) -> Flags:
+    """Where a receiver's buffer holds much that the application has not read. What waits for a missing
+    segment is in the buffer, too, and leaves the window as it was."""
+    fell = view["rwnd_bytes"] < _CLOSED * _largest_so_far(view)
+    much = view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"]
+    found: Flags = much & fell & (view.grown("out_of_order") <= 0) & ~waits_for_holes(view)
+    return found
 
 
 def _closed(view: View) -> Flags:
     """Where the window is smaller than it was. What waits for a missing segment is in the buffer too."""
-    window = view["rwnd_bytes"]
+    found: Flags = (view["rwnd_bytes"] < _CLOSED * _largest_so_far(view)) & ~view.recovering
+    return found
+
+
+def _largest_so_far(view: View) -> Floats:
+    """The largest window of the sample's connection until then."""
     largest = np.zeros(view.size)
     for number in view.connections:
         own = view.connection == number
-        largest[own] = np.maximum.accumulate(np.nan_to_num(window[own]))
-    found: Flags = (window < _CLOSED * largest) & ~view.recovering
-    return found
+        largest[own] = np.maximum.accumulate(np.nan_to_num(view["rwnd_bytes"][own]))
+    return largest
 
 
 def _often(view: View, closed: Flags) -> Flags:
