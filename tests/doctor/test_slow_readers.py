@@ -59,3 +59,16 @@ def test_what_waits_behind_a_hole_leaves_the_window_open_and_is_not_unread(windo
     found = with_held(window, in_a_third_of_each(1.0), 0.99)
     assert "receiver-application" not in found
     assert found["receiver-window"].share == pytest.approx(window.findings[0].share, abs=0.02)
+
+
+def test_long_repairs_without_sack_are_no_slow_reader() -> None:
+    """As many holes as round trips: the window falls while they are filled, and opens with the last."""
+    lab = {
+        "path": PATH,
+        "client": {"sack": False, "timestamps": False},
+        "duration": "6 s",
+    }
+    first, *others = diagnosed(lab, "receiver").findings
+    assert first.kind == "tcp-options"
+    assert first.share > 0.5
+    assert "receiver-application" not in {each.kind for each in others}

@@ -57,7 +57,9 @@ def waits_for_holes(view: View) -> Flags:
         own = view.connection == number
         time_s, count = view.time_s[own], np.nan_to_num(view["delivered_bytes"][own])
         come[own] = count - np.interp(time_s - rtt_s[own], time_s, count)
-    usual_bit_s = middle(view.rate_bit_s, view.rate_bit_s > 0)
+    goes = view.rate_bit_s > 0
+    # Repairs may last for most of the transfer.
+    usual_bit_s = np.fmax(middle(view.rate_bit_s, goes), middle(view.rate_bit_s, goes & view.unharmed))
     allowed = np.maximum(_SEGMENTS * view.mss / view.base_rtt_s, _LITTLE * usual_bit_s / 8) * rtt_s
     waits: Flags = held & ~view.unharmed & (come <= allowed)
     return waits
