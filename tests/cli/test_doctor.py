@@ -41,6 +41,17 @@ def test_a_run_is_diagnosed_in_words_and_as_json(run: Command, folder: Path) -> 
     assert set(found["path"]) >= {"rtt_s", "rate_mbit_s", "queue_bytes", "loss"}
 
 
+def test_what_the_ends_did_not_agree_on_is_a_remark(run: Command, tmp_path: Path) -> None:
+    (tmp_path / "lab.toml").write_text(LAB.replace("[client]", "[client]\ntimestamps = false"))
+    assert run("run", "lab.toml", "--engine", "sim", "--out", "out", "-q").status == 0
+    remark = "download: time stamps were not agreed: the receiver did not offer them."
+    said = run("doctor", "out", "--seen-from", "receiver", "--no-cures", "--html", "page.html")
+    assert said.stdout.splitlines()[-1].strip() == remark
+    assert remark in (tmp_path / "page.html").read_text()
+    found = json.loads(run("doctor", "out", "--seen-from", "receiver", "--no-cures", "--json").stdout)
+    assert found["remarks"] == [remark]
+
+
 def test_an_expectation_that_is_missed_is_the_exit_status(run: Command, folder: Path) -> None:
     assert run("doctor", folder.name, "--expect", "goodput_mbit_s < 15").status == 0
     missed = run("doctor", folder.name, "--expect", "goodput_mbit_s > 15")

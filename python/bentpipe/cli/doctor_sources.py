@@ -37,7 +37,7 @@ class Diagnosed:
     """run, capture, watch, exec or to."""
     heading: str
     found: "list[Diagnosis]"
-    remarks: Sequence[str] = ()
+    of_source: Sequence[str] = ()
     """Remarks on the evidence."""
     host: "HostFacts | None" = None
     watch: "dict[str, Any] | None" = None
@@ -45,6 +45,13 @@ class Diagnosed:
     """Exit status of the command that was run."""
     failed: Sequence[str] = ()
     """Tests of --to without a result."""
+
+    @property
+    def remarks(self) -> list[str]:
+        """Sentences beside the findings: what the ends did not agree on, and what the source says."""
+        from bentpipe.doctor.agreed import not_agreed
+
+        return [*(line for each in self.found for line in not_agreed(each)), *self.of_source]
 
 
 def of_runs(source: str | None, seen_from: "SeenFrom") -> Iterator[Diagnosed]:
