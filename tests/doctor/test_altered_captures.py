@@ -45,14 +45,18 @@ def packets_of(file: Path) -> list[Packet]:
     return [Packet(at_ns, ip, CLIENT if ip[12:16] == client else SERVER) for at_ns, ip in tcp]
 
 
-def seen(packets: Iterable[Packet], folder: Path, snap: int = 96) -> CaptureSeen:
-    file = folder / "altered.pcap"
+def pcap(packets: Iterable[Packet], snap: int) -> bytes:
     content = struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, snap, 101)
     for packet in packets:
         seconds, ns = divmod(packet.at_ns, 10**9)
         kept = packet.ip[:snap]
         content += struct.pack("<IIII", seconds, ns, len(kept), len(packet.ip)) + kept
-    file.write_bytes(content)
+    return content
+
+
+def seen(packets: Iterable[Packet], folder: Path, snap: int = 96) -> CaptureSeen:
+    file = folder / "altered.pcap"
+    file.write_bytes(pcap(packets, snap))
     return read(file)
 
 

@@ -337,3 +337,10 @@ def test_times_that_are_months_apart_cost_no_memory() -> None:
     arrival_signs(seen)
     assert tracemalloc.get_traced_memory()[1] < 50e6
     tracemalloc.stop()
+
+
+def test_the_sample_that_a_wheel_is_checked_with_shows_a_receive_window() -> None:
+    (transfer,) = read(Path(__file__).parent / "samples" / "window.pcap.gz").transfers
+    first = diagnose(transfer).findings[0]
+    assert (first.kind, transfer.seen_from) == ("receiver-window", "sender")
+    assert first.share > 0.8
