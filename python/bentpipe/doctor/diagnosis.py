@@ -194,7 +194,7 @@ def _diagnosed(
     if seen.size < _LEAST_SAMPLES or not counts.any():
         only = too_short(seen) or _too_little(min(seen.size, int(counts.sum())))
         return Diagnosis(evidence, seen, (only,))
-    claims = _claims(seen) if claims is None else claims
+    claims = with_processor(seen, _claims(seen) if claims is None else claims)
     weights = np.where(counts, seen.dt_s, 0.0)
     left = counts.copy()
     taken: list[tuple[Claim, Flags]] = []
@@ -232,7 +232,7 @@ def _rank(of: Finding) -> tuple[float, float, float]:
 def _claims(seen: View) -> list[Claim]:
     """Of all families, without those that others rule out."""
     claims = [claim for family in FAMILIES.values() for claim in family(seen)]
-    return with_processor(seen, without_ruled_out(seen, claims))
+    return without_ruled_out(seen, claims)
 
 
 def _merged(found: Sequence[Finding]) -> list[Finding]:

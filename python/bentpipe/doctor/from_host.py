@@ -17,6 +17,7 @@ import polars as pl
 from bentpipe._core import SocketWatch
 from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
 from bentpipe.doctor.host_facts import HostFacts
+from bentpipe.doctor.processes import Programs
 from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
 from bentpipe.words.wording import plural
 
@@ -79,10 +80,15 @@ class _Half:
 
 
 def seen(
-    watch: SocketWatch, facts: HostFacts, pings: pl.DataFrame | None = None, *, names_it: str = ""
+    watch: SocketWatch,
+    facts: HostFacts,
+    pings: pl.DataFrame | None = None,
+    *,
+    names_it: str = "",
+    programs: Programs,
 ) -> HostSeen:
     """What has been seen so far. `pings`: of the same path, on the watch's clock. `names_it`: what to call
-    the transfers instead of by their addresses."""
+    the transfers instead of by their addresses. `programs`: of this end."""
     report = json.loads(watch.report())
     connections = json.loads(watch.connections())
     halves = list(_halves(watch, connections, facts, report["interval_s"]))
@@ -96,7 +102,7 @@ def seen(
         name = names_it or _name(group[0])
         named.append((group, name if number == 1 else f"{name} ({number})"))
     named.sort(key=lambda each: -sum(half.bytes for half in each[0]))
-    transfers = [_evidence(group, name, facts, pings) for group, name in named]
+    transfers = [_evidence(group, name, facts, pings, programs) for group, name in named]
     within = sorted({end for each in transfers if each.within_host for end in each.ends})
     return HostSeen(
         transfers,
@@ -201,7 +207,9 @@ def _name(of: _Half) -> str:
     return f"port {of.facts['local_port']} {'to' if sends else 'from'} {remote}"
 
 
-def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.DataFrame | None) -> Evidence:
+def _evidence(
+    group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.DataFrame | None, programs: Programs
+) -> Evidence:
     of = group[0]
     sends = of.seen_from == "sender"
     convert = at_sender if sends else at_receiver
@@ -218,12 +226,13 @@ def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.Dat
     shortest_s = frame["min_rtt_s"].min()
     ended: Ended = "finished" if all(half.facts["closed"] for half in group) else "open"
     sizes = [size for half in group for size in half.frame["mss_bytes"].drop_nulls().to_list()]
+    start_s, end_s = min(half.start_s for half in group), max(half.end_s for half in group)
     return Evidence(
         name=name if len(group) == 1 else f"{name}, {len(group)} connections",
         direction="up" if sends == of.is_client else "down",
         seen_from=of.seen_from,
-        start_s=min(half.start_s for half in group),
-        end_s=max(half.end_s for half in group),
+        start_s=start_s,
+        end_s=end_s,
         bytes=sum(half.bytes for half in group),
         mss_bytes=int(max(sizes)) if sizes else None,
         samples=frame,
@@ -239,6 +248,7 @@ def _evidence(group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.Dat
         congestion_control=of.facts["congestion_control"] if sends else None,
         sndbuf_most_bytes=facts.most("tcp_wmem") if sends else None,
         rcvbuf_most_bytes=None if sends else facts.most("tcp_rmem"),
+        processor_share=programs.shares((half.facts["inode"] for half in group), start_s, end_s),
         begun=not any(half.facts["was_before"] for half in group),
     )
 

@@ -20,6 +20,7 @@ import polars as pl
 from bentpipe._core import SocketWatch
 from bentpipe.doctor.from_host import HostSeen, largest_remotes, seen
 from bentpipe.doctor.host_facts import HostFacts, counters, facts
+from bentpipe.doctor.processes import Programs
 from bentpipe.errors import EngineError, StoreError
 from bentpipe.words.wording import listed, plural, size
 
@@ -154,6 +155,7 @@ class Watching:
             )
         except OSError as error:
             raise EngineError(f"cannot watch this host's sockets: {error.strerror or error}") from None
+        self._programs = Programs(self._watch, over.processes, every_s)
 
     def __enter__(self) -> Self:
         return self
@@ -161,12 +163,21 @@ class Watching:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._stop()
+
+    def _stop(self) -> None:
         self._watch.stop()
+        self._programs.stop()
 
     def report(self) -> dict[str, Any]:
         """What the sampling says of itself (`OwnSocketsReport`)."""
         found: dict[str, Any] = json.loads(self._watch.report())
         return found
+
+    @property
+    def programs_processor_s(self) -> float:
+        """Processor time of the looks at programs, beside that of the sampling."""
+        return self._programs.processor_s
 
     def so_far(self) -> str:
         """For a line of progress."""
@@ -175,12 +186,13 @@ class Watching:
 
     def seen_so_far(self, pings: pl.DataFrame | None = None) -> HostSeen:
         """What has been seen, without looking at routes and devices. The watch goes on."""
-        return seen(self._watch, HostFacts(), pings)
+        return seen(self._watch, HostFacts(), pings, programs=self._programs)
 
     def seen(self, pings: pl.DataFrame | None = None, *, names_it: str = "") -> HostSeen:
         """What was seen. It ends the watch."""
-        self._watch.stop()
-        return seen(self._watch, facts(self._before, largest_remotes(self._watch)), pings, names_it=names_it)
+        self._stop()
+        host = facts(self._before, largest_remotes(self._watch))
+        return seen(self._watch, host, pings, names_it=names_it, programs=self._programs)
 
 
 def wait(
