@@ -7,7 +7,6 @@ the watch and without it follow each other; which comes first changes from pair 
 """
 
 import argparse
-import json
 import multiprocessing
 import selectors
 import socket
@@ -17,8 +16,8 @@ from contextlib import suppress
 from multiprocessing.connection import Connection
 from statistics import fmean
 
-from bentpipe._core import SocketWatch
 from bentpipe.analysis.intervals import interval
+from bentpipe.doctor.watching import Watched, Watching
 
 CONNECTIONS = 500
 PIECE = bytes(64 * 1024)
@@ -53,15 +52,16 @@ def send(port: int) -> None:
                     key.fileobj.send(PIECE)
 
 
-def turn(carried: Callable[[], int], seconds: float, watch: SocketWatch | None) -> tuple[float, dict]:
+def turn(carried: Callable[[], int], seconds: float, watch: Watching | None) -> tuple[float, dict]:
     """Goodput in Gbit/s, and what the watch says of itself."""
     begun, before = time.monotonic(), carried()
     time.sleep(seconds)
     goodput = (carried() - before) * 8 / (time.monotonic() - begun) / 1e9
     if watch is None:
         return goodput, {}
-    watch.stop()
-    return goodput, json.loads(watch.report())
+    with watch:
+        pass
+    return goodput, {**watch.report(), "programs_s": watch.programs_processor_s}
 
 
 def main() -> None:
@@ -82,8 +82,8 @@ def main() -> None:
         ours.send(True)
         return int(ours.recv())
 
-    def watching() -> SocketWatch:
-        return SocketWatch(options.every, addresses=[], ports=[port], processes=[], loopback=True)
+    def watching() -> Watching:
+        return Watching(Watched("the port", ports=[port]), options.every)
 
     turn(carried, 1.0, None)
     ratios, shares, reports, plain = [], [], [], []
@@ -94,7 +94,7 @@ def main() -> None:
             goodput[is_watched] = found
             if report:
                 reports.append(report)
-                shares.append(report["processor_s"] / report["lasted_s"])
+                shares.append((report["processor_s"] + report["programs_s"]) / report["lasted_s"])
         ratios.append(goodput[True] / goodput[False])
         plain.append(goodput[False])
     for process in (sender, receiver):
@@ -105,6 +105,8 @@ def main() -> None:
         f"{options.pairs} pairs of {options.seconds:g} s"
     )
     print(f"processor time of the watch: {fmean(shares):.2%} of a core (largest {max(shares):.2%})")
+    programs_s, lasted_s = (sum(each[name] for each in reports) for name in ("programs_s", "lasted_s"))
+    print(f"of it, for the programs that own the sockets: {programs_s / lasted_s:.2%} of a core")
     looks = sum(each["looks"] for each in reports)
     each_ms = sum(each["processor_s"] for each in reports) / looks * 1e3
     print(f"looks: {looks}, {each_ms:.2f} ms each; left out because one before was late: {missed}")

@@ -10,6 +10,7 @@ import pytest
 
 from bentpipe.doctor.report_shape import Report
 from invocation import Command, started
+from two_programs import CASES, Case, two_programs
 from waiting import LONG_S
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sock_diag is Linux's")
@@ -79,6 +80,20 @@ def test_within_a_host_no_path_limits_a_receiver(tmp_path: Path) -> None:
     (received,) = (each for each in found["transfers"] if each["seen_from"] == "receiver")
     ours = {"sender-application", "pacing", "send-buffer", "slow-start", "receiver-application"}
     assert {each["kind"] for each in received["findings"]} <= ours
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_command_that_needs_the_whole_processor_is_told_from_one_that_sleeps(
+    tmp_path: Path, case: Case
+) -> None:
+    command = ["doctor", "--json", "--no-cures", "--exec", "--", *two_programs(tmp_path, case)]
+    (found,) = started(command, tmp_path).objects
+    (transfer,) = (each for each in found["transfers"] if each["seen_from"] == case.seen_from)
+    first = transfer["findings"][0]
+    assert first["kind"] == case.kind, first
+    if case.kind == "cpu":
+        assert first["evidence"]["program"] == Path(sys.executable).name
+        assert first["evidence"]["processor_share"] >= 0.95
 
 
 @pytest.mark.parametrize(("mode", "status"), [(None, 127), (0o600, 126)])

@@ -13,10 +13,12 @@ import numpy as np
 import polars as pl
 import pytest
 
+from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.from_host import HostSeen, _lasted
 from bentpipe.doctor.host_facts import HostFacts, facts
 from bentpipe.doctor.watching import Watched, Watching, watched
 from bentpipe.errors import StoreError
+from two_programs import CASES, Case, two_programs
 from waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sock_diag is Linux's")
@@ -119,6 +121,38 @@ def test_only_the_sockets_of_a_process_and_its_children_are_watched() -> None:
         assert wait_for(lambda: watching.report()["looks"] > looks + 5)
         other.kill()
         assert watching.seen().transfers == []
+
+
+@contextlib.contextmanager
+def burning() -> Iterator[None]:
+    """A program that has nothing to do with any transfer needs a processor."""
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as other:
+        try:
+            yield
+        finally:
+            other.kill()
+
+
+@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("by", ["port", "process"])
+def test_the_program_of_a_transfer_that_needs_the_whole_processor_is_found(
+    tmp_path: Path, by: str, case: Case
+) -> None:
+    # It would be one too many beside two programs that need a processor.
+    beside = contextlib.nullcontext() if "burns" in case else burning()
+    with (
+        beside,
+        subprocess.Popen(two_programs(tmp_path, case), stdout=subprocess.PIPE, text=True) as programs,
+    ):
+        assert programs.stdout is not None
+        port = int(programs.stdout.readline())
+        of = {"port": Watched("port", ports=[port]), "process": Watched("it", processes=[programs.pid])}
+        with Watching(of[by], 0.05) as watching:
+            programs.wait()
+            seen = watching.seen()
+    (transfer,) = (each for each in seen.transfers if each.seen_from == case.seen_from)
+    assert diagnose(transfer).findings[0].kind == case.kind
+    assert transfer.processor_share.keys() == {Path(sys.executable).name}
 
 
 @pytest.mark.parametrize(

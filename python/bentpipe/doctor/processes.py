@@ -24,10 +24,10 @@ import numpy as np
 from bentpipe._core import SocketWatch
 
 _SHORTEST_S = 0.05
-_MOST_COST = 0.01
+_MOST_COST = 0.005
 """Of a core, for looks; and as much for finding the owners of sockets. What costs more is done less often."""
 _OWNERS_EVERY_S = 1.0
-_OWNER_LOOKS = 3
+_OWNER_LOOKS = 2
 """How often the owners of a socket are looked for: one process may accept it and another one serve it."""
 _LEAST_LOOKS = 5
 """In a transfer's time, from which on its share is known."""

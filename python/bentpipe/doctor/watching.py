@@ -166,8 +166,9 @@ class Watching:
         self._stop()
 
     def _stop(self) -> None:
-        self._watch.stop()
+        # It asks the watch for its connections, which a watch that is being stopped does not tell.
         self._programs.stop()
+        self._watch.stop()
 
     def report(self) -> dict[str, Any]:
         """What the sampling says of itself (`OwnSocketsReport`)."""
