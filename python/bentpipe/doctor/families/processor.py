@@ -1,8 +1,9 @@
 """The processor of this end: a program that cannot write, or read, any faster.
 
 It takes the samples of `sender-application` at a sender, and of `receiver-application` at a receiver, if
-one of this end's programs used a core, or waited for one, in 95 % of the time. The other end's programs
-are not seen from here.
+one of this end's programs used a core, or waited for one, in 95 % of the time. In a run these are the end's
+programs; on a host those of the command, or those that hold the sockets (processes.py). The other end's
+programs are not seen from here.
 """
 
 from collections.abc import Sequence
