@@ -247,9 +247,7 @@ class Programs:
             return
         for each in wanted:
             self._owner_looks[each] = self._owner_looks.get(each, 0) + 1
-        for name in _names("/proc"):
-            if not name.isdigit():
-                continue
+        for name in filter(str.isdigit, _names("/proc")):
             held = _socket_inodes(name) & wanted
             if not held:
                 continue

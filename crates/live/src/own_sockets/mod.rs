@@ -382,6 +382,31 @@ mod tests {
     }
 
     #[test]
+    fn a_connection_that_is_accepted_later_has_its_inode() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let watched = Watched {
+            ports: vec![port],
+            loopback: true,
+            ..Watched::default()
+        };
+        let mut sockets = OwnSockets::start(0.01, watched).unwrap();
+        let _client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        assert!(until(|| sockets.report().watched == 2));
+        let of_server = |sockets: &OwnSockets| {
+            let all = sockets.connections();
+            all.iter()
+                .find(|each| each.local_port == port)
+                .unwrap()
+                .inode
+        };
+        assert_eq!(of_server(&sockets), 0);
+        let _server = listener.accept().unwrap();
+        assert!(until(|| of_server(&sockets) != 0));
+        sockets.stop();
+    }
+
+    #[test]
     fn the_sockets_of_a_process_are_found() {
         let (_client, _server, port) = pair();
         let watched = Watched {

@@ -140,6 +140,9 @@ impl Store {
             return false;
         };
         let connection = &mut self.connections[place];
+        if connection.inode == 0 {
+            connection.inode = socket.inode; // It had not been accepted yet.
+        }
         let mut said = Said::of(socket);
         let before = connection.samples.last().map(|(_, said)| *said);
         if let Some(before) = before {
