@@ -155,6 +155,20 @@ def test_the_program_of_a_transfer_that_needs_the_whole_processor_is_found(
     assert transfer.processor_share.keys() == {Path(sys.executable).name}
 
 
+def test_of_a_program_whose_sockets_this_user_may_not_see_no_share_is_known(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("bentpipe.doctor.processes._socket_inodes", lambda _process: set())
+    with subprocess.Popen(two_programs(tmp_path, CASES[0]), stdout=subprocess.PIPE, text=True) as programs:
+        assert programs.stdout is not None
+        with Watching(Watched("port", ports=[int(programs.stdout.readline())]), 0.05) as watching:
+            programs.wait()
+            seen = watching.seen()
+    (transfer,) = (each for each in seen.transfers if each.seen_from == "sender")
+    assert transfer.processor_share == {}
+    assert diagnose(transfer).findings[0].kind == "sender-application"
+
+
 @pytest.mark.parametrize(
     ("what", "words"),
     [

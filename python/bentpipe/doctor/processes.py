@@ -247,19 +247,22 @@ class Programs:
             return
         for each in wanted:
             self._owner_looks[each] = self._owner_looks.get(each, 0) + 1
-        for name in filter(str.isdigit, _names("/proc")):
-            held = _socket_inodes(name) & wanted
-            if not held:
-                continue
-            with self._lock:
-                process = self._present.setdefault(int(name), _Process(int(name)))
-                for inode in held:
-                    owners = self._owners.setdefault(inode, [])
-                    if process not in owners:
-                        owners.append(process)
+        with suppress(OSError):
+            for name in filter(str.isdigit, _names("/proc")):
+                if held := _socket_inodes(name) & wanted:
+                    self._holds(int(name), held)
+
+    def _holds(self, number: int, inodes: Iterable[int]) -> None:
+        with self._lock:
+            process = self._present.setdefault(number, _Process(number))
+            for inode in inodes:
+                owners = self._owners.setdefault(inode, [])
+                if process not in owners:
+                    owners.append(process)
 
 
 def _names(folder: str) -> list[str]:
+    """Raises `OSError` where there is no such folder, or it may not be seen."""
     with os.scandir(folder) as entries:
         return [each.name for each in entries]
 
