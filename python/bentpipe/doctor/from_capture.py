@@ -13,16 +13,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+import numpy as np
 import polars as pl
 
 from bentpipe._core import read_capture
 from bentpipe.doctor import capture_remarks as remarks
 from bentpipe.doctor.answered_nearer import rtt_behind_s
+from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.capture_remarks import LEAST_BYTES
 from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, first_payload_s, samples
 from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.doctor.one_way import one_way_waits
 from bentpipe.doctor.regular import regular
+from bentpipe.doctor.standing_still import LEAST_TIMEOUTS, stands_still
 from bentpipe.errors import StoreError
 
 _MOST_TRANSFERS = 10
@@ -95,7 +98,10 @@ def read(file: Path, on_progress: Callable[[int], None] | None = None) -> Captur
 def seen(reading: Reading) -> CaptureSeen:
     """The transfers of a file that was read."""
     facts = json.loads(reading.facts())
-    large = [flow for flow in facts["flows"] if _carried_bytes(flow) >= LEAST_BYTES]
+    still = {_place(flow): _stands_still(reading, flow) for flow in facts["flows"]}
+    large = [
+        flow for flow in facts["flows"] if _carried_bytes(flow) >= LEAST_BYTES or still[_place(flow)].any()
+    ]
     large.sort(key=lambda flow: -_carried_bytes(flow))
     if facts["times_run_backwards"]:
         return CaptureSeen([], remarks.of_file(facts, reading.cut_off))
@@ -103,7 +109,7 @@ def seen(reading: Reading) -> CaptureSeen:
     untold = [(flow, why) for flow in large if (why := remarks.untold(flow)) is not None][:_MOST_TRANSFERS]
     more = len(facts["flows"]) - len(large)
     return CaptureSeen(
-        [_transfer(reading, flow, rtt_behind_s(flow, facts["flows"])) for flow in told],
+        [_transfer(reading, flow, still[_place(flow)], rtt_behind_s(flow, facts["flows"])) for flow in told],
         [
             *remarks.of_file(facts, reading.cut_off),
             *remarks.of_small_flows(more, len(told)),
@@ -119,12 +125,21 @@ def _carried_bytes(flow: Mapping[str, Any]) -> int:
     return int(flow["delivered_bytes"] if flow["acks"] else flow["sent_bytes"])
 
 
-def _transfer(reading: Reading, flow: Mapping[str, Any], behind_s: float | None) -> Evidence:
-    place = (flow["connection"], flow["side"])
+def _place(flow: Mapping[str, Any]) -> tuple[int, int]:
+    return flow["connection"], flow["side"]
+
+
+def _transfer(reading: Reading, flow: Mapping[str, Any], still: Flags, behind_s: float | None) -> Evidence:
+    """`still`: where it stands still (`_stands_still`). `behind_s`: the shortest round trip of data, if
+    something nearer answered the handshake (`rtt_behind_s`)."""
+    place = _place(flow)
+    stood = bool(still[-1:].any())
     happened = events(pl.DataFrame(reading.events(*place)).with_columns(connection=pl.lit(0)))
     sampled = _with_waits(pl.DataFrame(reading.samples(*place))).with_columns(connection=pl.lit(0))
     if behind_s is not None:
         sampled = _without_shorter(sampled, behind_s)
+    if stood:
+        sampled = _with_acknowledged(sampled, flow)
     frame = with_sender_state(
         regular(sampled, happened, flow["sample_width_s"]),
         flow["mss_bytes"],
@@ -132,14 +147,20 @@ def _transfer(reading: Reading, flow: Mapping[str, Any], behind_s: float | None)
     )
     # What is delivered is known here when its acknowledgement comes by.
     end_s = min(flow["last_data_s"] + (flow["far_rtt_s"] or 0.0), flow["end_s"])
+    delivered_bytes = flow["delivered_bytes"]
+    if stood:
+        end_s, delivered_bytes = flow["end_s"], int(sampled["delivered_bytes"].max() or 0)  # type: ignore[arg-type]
     mss_bytes, sampled_frame = flow["mss_bytes"] or None, samples(frame)
+    payload_s = first_payload_s(sampled_frame, mss_bytes)
+    if still.any() and payload_s is not None and sampled["time_s"][int(still.argmax())] < payload_s:
+        payload_s = None  # Its user waited for it.
     return Evidence(
         name=_name(flow),
         direction=("up", "down")[flow["side"]],
         seen_from=_seen_from(flow),
         start_s=flow["start_s"],
         end_s=end_s,
-        bytes=flow["delivered_bytes"],
+        bytes=delivered_bytes,
         mss_bytes=mss_bytes,
         samples=sampled_frame,
         ends=frozenset({flow["sender"], flow["receiver"]}),
@@ -150,9 +171,33 @@ def _transfer(reading: Reading, flow: Mapping[str, Any], behind_s: float | None)
         rtt_behind_s=behind_s,
         ended=_ended(flow),
         of_packets=True,
-        unseen_share=min(flow["unseen_bytes"] / flow["delivered_bytes"], 1.0),
+        unseen_share=min(flow["unseen_bytes"] / max(flow["delivered_bytes"], 1), 1.0),
         train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow["train_rates"]],
-        first_payload_s=first_payload_s(sampled_frame, mss_bytes),
+        first_payload_s=payload_s,
+    )
+
+
+def _stands_still(reading: Reading, flow: Mapping[str, Any]) -> Flags:
+    """The samples in which the sender repeats in vain what is outstanding."""
+    if flow["timeouts"] < LEAST_TIMEOUTS or not flow["acks"]:
+        return np.zeros(0, bool)
+    sampled = _with_acknowledged(pl.DataFrame(reading.samples(*_place(flow))), flow)
+    acknowledged, outstanding, timeouts = (
+        sampled[name].cast(pl.Float64).fill_null(strategy="forward").fill_null(float("nan")).to_numpy()
+        for name in ("delivered_bytes", "outstanding_bytes", "timeouts")
+    )
+    return stands_still(acknowledged, outstanding, timeouts, flow["mss_bytes"])
+
+
+def _with_acknowledged(sampled: pl.DataFrame, flow: Mapping[str, Any]) -> pl.DataFrame:
+    """With as much delivered, beyond the sender, as it knew when it sent something. What passed here is more
+    if something drops it afterwards."""
+    if _seen_from(flow) == "sender":
+        return sampled
+    new = pl.col("sent_bytes") - pl.col("retransmitted_bytes")
+    acknowledged = (new - pl.col("outstanding_bytes")).clip(0).cum_max().forward_fill().fill_null(0)
+    return sampled.with_columns(
+        pl.min_horizontal(pl.col(name), acknowledged) for name in ("delivered_bytes", "arrived_bytes")
     )
 
 

@@ -15,15 +15,18 @@ import numpy as np
 import polars as pl
 
 from bentpipe._core import SocketWatch
+from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
 from bentpipe.doctor.host_facts import HostFacts
 from bentpipe.doctor.processes import Programs
 from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
+from bentpipe.doctor.standing_still import stands_still
 from bentpipe.words.wording import plural
 
 MOST_TRANSFERS = 10
 LEAST_BYTES = 20_000
-"""A connection with less payload fits into two initial windows, so nothing can have limited it for long."""
+"""A connection with less payload fits into two initial windows, so nothing can have limited it for long,
+unless it stands still."""
 _WITHIN_HOST_S = 0.001
 """A round trip within a host is shorter, unless something delays it."""
 _APART_S = 1.0
@@ -72,6 +75,8 @@ class _Half:
     frame: pl.DataFrame
     start_s: float
     end_s: float
+    begun: bool
+    """Whether its counters begin with the connection."""
 
     @property
     def key(self) -> tuple[str, int, str]:
@@ -131,26 +136,54 @@ def _halves(
             ("sender", facts["sent_bytes"], "bytes_acked"),
             ("receiver", facts["received_bytes"], "bytes_received"),
         ]
-        if max(carried for _, carried, _ in ways) < LEAST_BYTES:
+        columns = watch.samples(place)
+        still = _stands_still(columns, was_before=facts["was_before"])
+        if not still.any() and max(carried for _, carried, _ in ways) < LEAST_BYTES:
             continue
-        frame = _frame(watch, place, was_before=facts["was_before"])
+        raw = _table(columns)
+        begun = not facts["was_before"] or _has_all(raw, still)
+        frame = raw if begun else raw.with_columns(pl.col(name) - pl.col(name).first() for name in _COUNTERS)
         for seen_from, carried, counter in ways:
-            if carried >= LEAST_BYTES:
-                start_s, end_s = _lasted(frame, counter, facts, interval_s)
-                yield _Half(place, facts, seen_from, _is_client(facts, host), carried, frame, start_s, end_s)
+            stood = still if seen_from == "sender" else np.zeros_like(still)
+            if carried < LEAST_BYTES and not stood.any():
+                continue
+            start_s, end_s = _lasted(frame, counter, facts, interval_s)
+            time_s = frame["time_s"].to_numpy()
+            if stood.any():
+                start_s, end_s = min(start_s, float(time_s[stood][0])), max(end_s, float(time_s[stood][-1]))
+            yield _Half(
+                place, facts, seen_from, _is_client(facts, host), carried, frame, start_s, end_s, begun
+            )
 
 
-def _frame(watch: SocketWatch, place: int, *, was_before: bool) -> pl.DataFrame:
-    """The table `sockets` of a connection, its counters from the watch's beginning."""
-    columns = watch.samples(place)
-    states = columns.pop("ca_state")
-    frame = pl.DataFrame(
+def _table(columns: Mapping[str, Any]) -> pl.DataFrame:
+    """The table `sockets` of a connection, as the kernel counts."""
+    return pl.DataFrame(
         {name: np.frombuffer(of, dtype=np.float64) for name, of in columns.items() if isinstance(of, bytes)},
         nan_to_null=True,
-    ).with_columns(pl.Series("ca_state", states, dtype=pl.String))
-    if was_before:
-        frame = frame.with_columns(pl.col(name) - pl.col(name).first() for name in _COUNTERS)
-    return frame
+    ).with_columns(pl.Series("ca_state", columns["ca_state"], dtype=pl.String))
+
+
+def _stands_still(columns: Mapping[str, Any], *, was_before: bool) -> Flags:
+    """The samples in which this host sends in vain. Small segments do not count."""
+    acked, sent, again, unacked, mss, timeouts, backoff = (
+        np.frombuffer(columns[name], dtype=np.float64)
+        for name in (
+            *("bytes_acked", "bytes_sent", "bytes_retrans", "unacked_segments", "mss_bytes"),
+            *("total_rto", "backoff"),
+        )
+    )
+    full = float(np.max(mss, initial=0.0, where=np.isfinite(mss)))
+    outstanding = np.fmin(unacked * full, sent - again - acked)
+    before = float(np.nan_to_num(timeouts[0] - np.nan_to_num(backoff[0]))) if was_before else 0.0
+    return stands_still(acked, outstanding, timeouts, full, before)
+
+
+def _has_all(raw: pl.DataFrame, still: Flags) -> bool:
+    """Whether a connection that stands still when the watch begins had delivered less than a segment. Then
+    its counters say all of it."""
+    acked, full = raw["bytes_acked"][0], raw["mss_bytes"][0]
+    return bool(still[0]) and acked is not None and full is not None and acked < full
 
 
 def _lasted(
@@ -249,7 +282,7 @@ def _evidence(
         sndbuf_most_bytes=facts.most("tcp_wmem") if sends else None,
         rcvbuf_most_bytes=None if sends else facts.most("tcp_rmem"),
         processor_share=programs.shares((half.facts["inode"] for half in group), start_s, end_s),
-        begun=not any(half.facts["was_before"] for half in group),
+        begun=all(half.begun for half in group),
     )
 
 

@@ -113,6 +113,22 @@ def until_regained(of_sum: View, silent: Flags) -> Flags:
     return found & ~of_sum.standing & ~of_sum.returning
 
 
+def repaired_after(view: View, silence: Flags) -> Flags:
+    """The samples that follow a silence while TCP repairs what was lost in it."""
+    found = np.zeros(view.size, bool)
+    for end in np.flatnonzero(silence & ~np.append(silence[1:], False)) + 1:
+        place = int(end)
+        while (
+            place < view.size
+            and view.recovering[place]
+            and not silence[place]
+            and view.connection[place] == view.connection[end - 1]
+        ):
+            found[place] = True
+            place += 1
+    return found
+
+
 def begins_anew(view: View, begin: int, end: int) -> bool:
     """Whether much came in each round trip before a silence, and a few segments in the first one after it. A
     program that paused goes on with an initial window at least, unless it answers a request shortly."""

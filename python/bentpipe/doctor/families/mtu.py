@@ -1,24 +1,31 @@
 """A black hole for large packets: full segments never arrive, and nobody says so (RFC 2923).
 
 - **It was got round**: after retransmission timeouts the sender's segments became smaller, and then data
-  arrived (`tcp_mtu_probing`, or a late ICMP message). The silence before belongs to it.
-- **It was not**: nothing as large as a segment has arrived, several segments are outstanding, two timeouts
-  or more have passed, and something small came through meanwhile: a ping's answer or an acknowledgement.
-  If nothing small was tried, an outage that began with the transfer would look the same; the certainty is
-  a half then.
+  arrived (`tcp_mtu_probing`, or a late ICMP message). The silence before belongs to it, and so does the time
+  until the transfer is as fast as before. A capture shows the size of what each timer repeats.
+- **It was not**: nothing as large as a segment has arrived, more than a segment is outstanding, and two
+  timeouts or more have passed, each of which repeated a full segment. A smaller one that is repeated in vain
+  says that it is not the size. If a ping's answer or an acknowledgement came between two of these timeouts,
+  small packets pass and full ones do not. If nothing small was tried, an outage that began with the transfer
+  would look the same; the certainty is a half then. If pings are answered before or after, and none is
+  between two timeouts, it is an outage.
 
-A sender sees it. A receiver sees that little or nothing comes, and cannot tell why.
+A sender sees it, and a capture that has the full segments. A receiver sees that little or nothing comes, and
+cannot tell why.
 """
 
 import numpy as np
 
-from bentpipe.doctor.arrays import Flags
+from bentpipe.doctor.arrays import Flags, Floats, Places
 from bentpipe.doctor.claim import Claim, known
+from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.silences import repaired_after, until_regained
+from bentpipe.doctor.standing_still import LEAST_TIMEOUTS
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, plural
 
-_LEAST_TIMEOUTS = 2
 _LEAST_SEGMENTS = 2
+_LEAST_PINGS = 2
 _UNSURE = 0.5
 _CURE = "net.ipv4.tcp_mtu_probing = 1 at the sender, or a smaller MTU, gets past it"
 
@@ -39,22 +46,27 @@ def mtu(view: View) -> list[Claim]:
 
 def _shrunk(view: View, own: Flags) -> Claim | None:
     """Segments became smaller after a silence, and then data arrived."""
-    if not view.knows("mss_bytes"):
-        return None
-    places = np.flatnonzero(own & np.isfinite(view["mss_bytes"]))
-    sizes, arrived = view["mss_bytes"][places], np.nan_to_num(_arrived(view)[places])
+    places = np.flatnonzero(own)
+    sizes = _sizes(view, places)
+    places, sizes = places[np.isfinite(sizes)], sizes[np.isfinite(sizes)]
+    arrived = np.nan_to_num(view["delivered_bytes"][places])
     timeouts = np.nan_to_num(view["timeouts"][places])
     for fall in np.flatnonzero(np.diff(sizes) < 0) + 1:
-        # The last sample at which anything new had arrived before the fall.
-        last = int(np.searchsorted(arrived, arrived[fall]))
+        # The first sample with all that had arrived before the fall: at a short round trip something may
+        # have arrived since, within the sample.
+        last = int(np.searchsorted(arrived, arrived[fall - 1]))
         waited = timeouts[fall] - timeouts[last]
-        came = arrived[-1] - arrived[fall]
-        if waited < _LEAST_TIMEOUTS or came < _LEAST_SEGMENTS * sizes[fall]:
+        came = arrived[-1] - arrived[fall - 1]
+        if waited < LEAST_TIMEOUTS or came < _LEAST_SEGMENTS * sizes[fall]:
             continue
         numbers = np.arange(view.size)
+        silent = own & (numbers > places[last]) & (numbers <= places[fall])
+        after = repaired_after(view, silent)
+        if view.connections.size == 1:
+            after |= until_regained(view, silent)
         return _claim(
             view,
-            own & (numbers > places[last]) & (numbers <= places[fall]),
+            silent | after,
             1.0,
             f"segments of {int(sizes[fall - 1])} bytes never arrived, and those of {int(sizes[fall])} bytes "
             f"did after {plural(int(waited), 'timeout')}",
@@ -63,37 +75,91 @@ def _shrunk(view: View, own: Flags) -> Claim | None:
     return None
 
 
+def _sizes(view: View, places: Places) -> Floats:
+    """Payload of a full segment at each of these samples of one connection; NaN where it is not known. In a
+    capture: of the segment that the last timer repeated, and before the first one of that."""
+    if view.knows("mss_bytes") or not view.evidence.of_packets or not places.size:
+        return view["mss_bytes"][places]
+    events = view.evidence.events
+    repeated = events.filter(
+        (events["kind"] == "timeout")
+        & (events["connection"] == int(view.connection[places[0]]))
+        & events["bytes"].is_not_null()
+    )
+    if not repeated.height:
+        return np.full(places.size, np.nan)
+    at_s, sizes = repeated["time_s"].to_numpy(), repeated["bytes"].cast(float).to_numpy()
+    last = np.searchsorted(at_s, view.time_s[places], side="right") - 1
+    return np.asarray(sizes[np.maximum(last, 0)], dtype=np.float64)
+
+
 def _stuck(view: View, own: Flags) -> Claim | None:
-    """Nothing of a segment's size has arrived, though something small did."""
-    arrived = _arrived(view)
-    timeouts = view["timeouts"]
-    if np.nanmax(np.nan_to_num(arrived[own]), initial=0.0) >= view.mss:
+    """Nothing of a segment's size has arrived, though something small did, or may have."""
+    places = np.flatnonzero(own)
+    arrived = np.nan_to_num(view["delivered_bytes"][places])
+    steps = np.diff(arrived, prepend=0.0)
+    if not _knows_its_beginning(view.evidence) or (steps >= view.mss).any():
         return None
-    if np.nanmax(timeouts[own], initial=0.0) < _LEAST_TIMEOUTS:
-        return None
+    still = places[arrived == arrived[-1]]
+    timers = still[np.diff(np.nan_to_num(view["timeouts"][still]), prepend=_before(view, still)) > 0]
+    count = np.nan_to_num(view["timeouts"][still[-1]]) - _before(view, still)
+    holds = np.zeros(view.size, bool)
     with np.errstate(invalid="ignore"):
-        holds = own & (view.flight >= _LEAST_SEGMENTS * view.mss)
-    if not holds.any():
+        holds[still] = view.flight[still] > view.mss
+    if count < LEAST_TIMEOUTS or not holds.any() or _by_sack(view, still) > view.mss:
         return None
-    begin_s, end_s = view.time_s[holds].min(), view.time_s[holds].max()
-    pings = view.evidence.pings
-    answered = pings["rtt_s"].is_not_null() & pings["time_s"].is_between(begin_s, end_s)
-    small = int(answered.sum())
-    acks = float(np.nan_to_num(view["acks"][holds]).max() - np.nan_to_num(view["acks"][holds]).min())
-    through = small > 0 or acks > 0
-    what = plural(small, "ping") if small else plural(int(acks), "acknowledgement")
+    if not _repeats_full_ones(view, timers):
+        return None
+    tried, answered = _pings(view, timers)
+    if tried >= _LEAST_PINGS and not answered and view.evidence.pings["rtt_s"].drop_nulls().len():
+        return None
+    acks = float(np.ptp(np.nan_to_num(view["acks"][[timers[0], timers[-1]]])))
+    what = plural(answered, "ping") if answered else plural(int(acks), "acknowledgement")
+    through = answered > 0 or acks > 0
+    lasted_s = view.time_s[holds].max() - view.time_s[holds].min()
     return _claim(
         view,
         holds,
         1.0 if through else _UNSURE,
-        f"no segment of {int(view.mss)} bytes has arrived in {duration(end_s - begin_s)}"
-        + (f", though {what} came through" if through else "; an outage would look the same"),
-        {"mss_bytes": known(view.mss), "pings_answered": small, "acks": known(acks)},
+        f"no segment of {int(view.mss)} bytes has arrived in {duration(lasted_s)}, "
+        + (f"though {what} came through" if through else "and an outage would look the same"),
+        {"mss_bytes": known(view.mss), "pings_answered": answered, "acks": known(acks)},
     )
 
 
-def _arrived(view: View) -> np.ndarray:
-    return view["arrived_bytes"] if view.knows("arrived_bytes") else view["delivered_bytes"]
+def _knows_its_beginning(of: Evidence) -> bool:
+    """Whether all that ever arrived is in the evidence."""
+    offers = (of.sender_offered, of.receiver_offered)
+    return of.begun and (not of.of_packets or any(each.timestamps is not None for each in offers))
+
+
+def _before(view: View, still: Places) -> float:
+    """Timeouts before the first of these samples; it may show one already."""
+    first = int(still[0])
+    has_one_before = first > 0 and view.connection[first - 1] == view.connection[first]
+    return float(np.nan_to_num(view["timeouts"][first - 1])) if has_one_before else 0.0
+
+
+def _by_sack(view: View, still: Places) -> float:
+    """Bytes that arrived out of order while nothing arrived in order."""
+    return float(np.ptp(np.nan_to_num(view["arrived_bytes"][still])))
+
+
+def _repeats_full_ones(view: View, timers: Places) -> bool:
+    """Whether what each of these timers repeated was full, as far as it is known."""
+    if not view.knows("retransmitted_bytes"):
+        return True
+    repeated = view.grown("retransmitted_bytes")[timers]
+    first = np.flatnonzero(view.grown("timeouts")[timers] <= 0)
+    repeated[first] = view["retransmitted_bytes"][timers][first]
+    return bool((repeated >= view.mss).all())
+
+
+def _pings(view: View, timers: Places) -> tuple[int, int]:
+    """How many were sent between the first of these timers and the last, and how many were answered."""
+    pings = view.evidence.pings
+    between = pings.filter(pings["time_s"].is_between(view.time_s[timers[0]], view.time_s[timers[-1]]))
+    return between.height, between["rtt_s"].drop_nulls().len()
 
 
 def _claim(

@@ -26,7 +26,7 @@ from bentpipe.doctor.drop_causes import drop_causes
 from bentpipe.doctor.episodes import episodes
 from bentpipe.doctor.retransmission_timer import acks_outlast_the_timer, ran_out
 from bentpipe.doctor.several import at_times_of, whole
-from bentpipe.doctor.silences import LESS_THAN_USUAL, begins_anew, until_regained
+from bentpipe.doctor.silences import LESS_THAN_USUAL, begins_anew, repaired_after, until_regained
 from bentpipe.doctor.view import View
 from bentpipe.words.wording import duration, percent, plural
 
@@ -79,7 +79,7 @@ def stalls(view: View) -> list[Claim]:
             continue
         if _is_by_chance(view, each):
             continue
-        outage |= each.own | _repaired_after(view, each.own)
+        outage |= each.own | repaired_after(view, each.own)
         outage |= at_times_of(view, of_sum, until_regained(of_sum, each.of_sum))
         lengths.append(each.lasted_s)
     claims = []
@@ -125,22 +125,6 @@ def _in_the_air(of: View, place: int) -> float:
     """Segments in flight when a silence begins; 0 if not known, or if they are few."""
     count = float(np.nan_to_num(of["in_flight_bytes"][place])) / of.mss
     return count if count >= _SURELY_A_WINDOW else 0.0
-
-
-def _repaired_after(view: View, silence: Flags) -> Flags:
-    """The samples that follow a silence while TCP repairs what was lost in it."""
-    found = np.zeros(view.size, bool)
-    for end in np.flatnonzero(silence & ~np.append(silence[1:], False)) + 1:
-        place = int(end)
-        while (
-            place < view.size
-            and view.recovering[place]
-            and not silence[place]
-            and view.connection[place] == view.connection[end - 1]
-        ):
-            found[place] = True
-            place += 1
-    return found
 
 
 def _timers(view: View, run: np.ndarray) -> int:
