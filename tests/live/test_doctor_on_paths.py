@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import real_runs
 
+from bentpipe.doctor.report_shape import Report
 from invocation import started
 
 LAB = """
@@ -22,6 +23,24 @@ tcp_rmem = [4096, 32768, 32768]
 kind = "ping"
 """
 DOCTOR = [sys.executable, "-m", "bentpipe", "doctor", "--json", "--no-cures"]
+BLACK_HOLE = """
+set -e
+ip link set path gso_max_segs 1
+sysctl -qw net.ipv4.tcp_mtu_probing=$1
+own=$(readlink /proc/self/ns/net)
+for pid in $(pgrep -x iperf3); do
+  theirs=$(readlink /proc/$pid/ns/net)
+  [ "$theirs" = "$own" ] || server=$pid
+done
+there="nsenter --net=/proc/$server/ns/net"
+$there nft add table inet hole
+$there nft add chain inet hole into '{ type filter hook input priority 0; }'
+$there nft add rule inet hole into meta length gt 1300 drop
+shift
+exec "$@"
+"""
+"""In a shell of the lab: a link that drops large packets, before the server. Arguments: `tcp_mtu_probing` and
+a command."""
 IPERF3 = pytest.mark.skipif(not shutil.which("iperf3", path=real_runs.PROGRAMS), reason="iperf3 is not here")
 
 
@@ -72,3 +91,31 @@ class TestWithAServer:
         assert said.status == 2
         assert "no iperf3 server answers" in said.stderr
         assert "iperf3 --server" in said.stderr
+
+    @pytest.mark.parametrize("probes", [False, True], ids=["stuck", "probing"])
+    @pytest.mark.skipif(
+        not all(shutil.which(name, path=real_runs.PROGRAMS) for name in ("nft", "nsenter", "pgrep")),
+        reason="nft, nsenter or pgrep is not here",
+    )
+    def test_a_black_hole_for_large_packets_is_found_though_nothing_arrives(
+        self, tmp_path: Path, probes: bool
+    ) -> None:
+        (tmp_path / "lab.toml").write_text(LAB.replace("32768, 32768", "131072, 6291456"))
+        (tmp_path / "hole.sh").write_text(BLACK_HOLE)
+        command = ["sh", "hole.sh", str(int(probes)), *DOCTOR]
+        command += ["--exec", "--", "iperf3", "-c", "server", "-t", "7"]
+        said = started(["shell", "lab.toml", "--listen", "iperf3", "--", *command], tmp_path)
+        found = json.loads(next(line for line in said.stdout.splitlines() if line[:1] == "{"))
+        Report.model_validate(found)
+        # The control connection of iperf3 is small.
+        (transfer,) = found["transfers"]
+        kinds = {each["kind"]: each for each in transfer["findings"]}
+        assert "mtu" in kinds
+        assert "outage" not in kinds
+        if probes:
+            assert transfer["bytes"] > 20_000
+            assert kinds["mtu"]["certainty"] == 1.0
+            assert kinds["mtu"]["evidence"]["mss_after_bytes"] < 1300
+        else:
+            assert transfer["bytes"] < 1448
+            assert kinds["mtu"]["share"] > 0.9

@@ -92,4 +92,5 @@ def _overshot(of: View, before: Places) -> float | None:
     lost = np.nanmax(of["retransmits"][following]) - np.nan_to_num(of["retransmits"][place])
     if lost < max(_OVERSHOT_SEGMENTS, _OVERSHOT_SHARE * np.nanmax(of.flight[following]) / of.mss):
         return None
-    return float(max(of.total_bit_s[following].max(), np.quantile(of.total_bit_s, 0.98)))
+    most_bit_s = float(max(of.total_bit_s[following].max(), np.quantile(of.total_bit_s, 0.98)))
+    return most_bit_s or None

@@ -55,7 +55,8 @@ def _shrunk(view: View, own: Flags) -> Claim | None:
         # The first sample with all that had arrived before the fall: at a short round trip something may
         # have arrived since, within the sample.
         last = int(np.searchsorted(arrived, arrived[fall - 1]))
-        waited = timeouts[fall] - timeouts[last]
+        is_known_before = last > 0 or not view.evidence.begun
+        waited = timeouts[fall] - (timeouts[last] if is_known_before else 0.0)
         came = arrived[-1] - arrived[fall - 1]
         if waited < LEAST_TIMEOUTS or came < _LEAST_SEGMENTS * sizes[fall]:
             continue
