@@ -239,11 +239,12 @@ def at_host(changes: Mapping[str, Any], *, was_before: bool = False) -> HostSeen
 
 
 def test_a_hosts_connection_that_delivered_nothing_and_stands_still_is_a_transfer() -> None:
-    found = at_host({"bytes_acked": 0, "bytes_sent": 10 * MSS + TIMERS * MSS, "unacked_segments": 10})
+    found = at_host({"bytes_acked": 1, "bytes_sent": 10 * MSS + TIMERS * MSS, "unacked_segments": 10})
     diagnosis = diagnose(found.transfers[0])
     first = diagnosis.findings[0]
     assert (first.kind, first.certainty) == ("mtu", 0.5)
-    assert diagnosis.evidence.end_s == LASTS_S
+    # The kernel counts the SYN.
+    assert (diagnosis.evidence.bytes, diagnosis.evidence.end_s) == (0, LASTS_S)
     line = next(iter(transfer_lines([diagnosis], [[]])))
     said = line.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
     assert said == "to 10.0.0.2:5201 (up, seen from the sender): 0 bit/s for 6 s"

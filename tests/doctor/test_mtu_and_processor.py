@@ -84,6 +84,26 @@ def test_smaller_segments_that_arrive_after_timeouts_show_a_black_hole() -> None
     assert kinds["mtu"].evidence["mss_after_bytes"] == 1000
 
 
+def test_smaller_segments_that_arrive_within_the_same_sample_show_one_too() -> None:
+    # At a short round trip much arrives between two samples.
+    arrived = [0 if each < 5.45 else int((each - 5.3) * 1e5) for each in TIME_S]
+    columns = {
+        **STUCK,
+        "mss_bytes": [MSS if each < 5.45 else 1000 for each in TIME_S],
+        "delivered_bytes": arrived,
+        "arrived_bytes": arrived,
+        "recovery": ["loss" if each < 6 else "open" for each in TIME_S],
+    }
+    kinds = {each.kind for each in seen(columns).findings}
+    assert "mtu" in kinds
+    assert "outage" not in kinds
+
+
+def test_full_segments_that_arrived_out_of_order_are_no_black_hole() -> None:
+    arrived = [0 if each < 0.3 else 5 * MSS for each in TIME_S]
+    assert "mtu" not in {each.kind for each in seen({**STUCK, "arrived_bytes": arrived}).findings}
+
+
 def test_a_silence_after_full_segments_arrived_is_no_black_hole() -> None:
     arrived = [min(int(each * 1e6), 1_000_000) for each in TIME_S]
     found = seen({**STUCK, "delivered_bytes": arrived, "arrived_bytes": arrived}, pings=(2.0,))

@@ -191,8 +191,8 @@ def _stands_still(reading: Reading, flow: Mapping[str, Any]) -> Flags:
 
 def _with_acknowledged(sampled: pl.DataFrame, flow: Mapping[str, Any]) -> pl.DataFrame:
     """With as much delivered, beyond the sender, as it knew when it sent something. What passed here is more
-    if something drops it afterwards."""
-    if _seen_from(flow) == "sender":
+    if something drops it afterwards. Where the receiver is near, too, this may be counted at the sender."""
+    if _seen_from(flow) == "sender" and (flow["far_rtt_s"] or 0.0) >= _LEAST_FAR_S:
         return sampled
     new = pl.col("sent_bytes") - pl.col("retransmitted_bytes")
     acknowledged = (new - pl.col("outstanding_bytes")).clip(0).cum_max().forward_fill().fill_null(0)

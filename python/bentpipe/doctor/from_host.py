@@ -151,8 +151,10 @@ def _halves(
             time_s = frame["time_s"].to_numpy()
             if stood.any():
                 start_s, end_s = min(start_s, float(time_s[stood][0])), max(end_s, float(time_s[stood][-1]))
+            # The kernel counts a client's SYN.
+            payload = 0 if carried == 1 else carried
             yield _Half(
-                place, facts, seen_from, _is_client(facts, host), carried, frame, start_s, end_s, begun
+                place, facts, seen_from, _is_client(facts, host), payload, frame, start_s, end_s, begun
             )
 
 

@@ -35,14 +35,24 @@ def without_ruled_out(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     """The claims that are left."""
     if seen.evidence.within_host:
         claims = [each for each in claims if each.kind not in _OF_A_PATH]
+    claims = _without_black_holes(claims)
     left = _without_explained(seen, _without_starved(seen, _without_repairs(claims)))
     return _without_queued(seen, _without_paced(seen, _within_outages(seen, left)))
 
 
+def _without_black_holes(claims: Sequence[Claim]) -> list[Claim]:
+    """The claims without an outage that is a black hole for large packets."""
+    holes = [each.holds for each in claims if each.kind == "mtu"]
+    if not holes:
+        return list(claims)
+    hole = np.logical_or.reduce(holes)
+    return [each for each in claims if each.kind != "outage" or (each.holds & ~hole).any()]
+
+
 def _within_outages(seen: View, claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without those by losses, if all losses belong to outages: what these leave of a window, and
-    how long it takes to grow, belongs to them, too."""
-    outage = next((each for each in claims if each.kind == "outage" and each.holds.any()), None)
+    """The claims without those by losses, if all losses belong to outages or to a black hole: what these
+    leave of a window, and how long it takes to grow, belongs to them, too."""
+    outage = next((each for each in claims if each.kind in _BEFORE_REPAIRS and each.holds.any()), None)
     found = episodes(seen)
     if outage is None or not found.count:
         return list(claims)
