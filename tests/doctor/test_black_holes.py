@@ -170,6 +170,11 @@ def test_what_is_merely_small_or_was_never_established_is_no_transfer(tmp_path: 
     for at_s in TIMERS_S:
         small.up(1.0 + at_s, 38, 100, answers_s=KNOWN_S)
     assert not small.seen(tmp_path).transfers
+    # Without the handshake the size of a full segment is not known.
+    del small.packets[:3]
+    for number in range(3):
+        small.up(1.001, 138 + 100 * number, 100, answers_s=KNOWN_S)
+    assert not small.seen(tmp_path).transfers
     refused = Talk()
     for at_s in (0.0, 1.0, 3.0, 7.0):
         refused.up(at_s, 0, flags=SYN, ack=0)

@@ -29,6 +29,7 @@ from bentpipe.doctor.standing_still import LEAST_TIMEOUTS, stands_still
 from bentpipe.errors import StoreError
 
 _MOST_TRANSFERS = 10
+_USUAL_MSS = 1460
 _LEAST_FAR_S = 0.005
 """Where only one side's round-trip time is known: an end answers sooner than this."""
 _BEGINS = (
@@ -186,7 +187,9 @@ def _stands_still(reading: Reading, flow: Mapping[str, Any]) -> Flags:
         sampled[name].cast(pl.Float64).fill_null(strategy="forward").fill_null(float("nan")).to_numpy()
         for name in ("delivered_bytes", "outstanding_bytes", "timeouts")
     )
-    return stands_still(acknowledged, outstanding, timeouts, flow["mss_bytes"])
+    # Without the handshake, the largest segment that was seen may be a small one.
+    full_bytes = flow["mss_bytes"] if flow["receiver_offered"] else max(flow["mss_bytes"], _USUAL_MSS)
+    return stands_still(acknowledged, outstanding, timeouts, full_bytes)
 
 
 def _with_acknowledged(sampled: pl.DataFrame, flow: Mapping[str, Any]) -> pl.DataFrame:
