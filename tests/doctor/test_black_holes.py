@@ -240,7 +240,7 @@ class Watch:
 
 def at_host(changes: Mapping[str, Any], *, was_before: bool = False) -> HostSeen:
     watch = Watch({**STUCK, **changes}, was_before)
-    return seen(cast("SocketWatch", watch), HostFacts())
+    return seen(cast("SocketWatch", watch), HostFacts(), shares=lambda *_: {})
 
 
 def test_a_hosts_connection_that_delivered_nothing_and_stands_still_is_a_transfer() -> None:

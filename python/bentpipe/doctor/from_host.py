@@ -6,7 +6,7 @@ end only what TCP tells: what was agreed in the handshake.
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -18,7 +18,6 @@ from bentpipe._core import SocketWatch
 from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
 from bentpipe.doctor.host_facts import HostFacts
-from bentpipe.doctor.processes import Programs
 from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
 from bentpipe.doctor.standing_still import stands_still
 from bentpipe.words.wording import plural
@@ -49,6 +48,11 @@ _COUNTERS = (
     "drops",
     "total_rto",
 )
+
+
+Shares = Callable[[Iterable[int], float, float], Mapping[str, float]]
+"""By inodes of sockets, and a beginning and an end in seconds: the share of a core that the programs used or
+waited for that hold them, by name (processes.py)."""
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,10 @@ def seen(
     pings: pl.DataFrame | None = None,
     *,
     names_it: str = "",
-    programs: Programs,
+    shares: Shares,
 ) -> HostSeen:
     """What has been seen so far. `pings`: of the same path, on the watch's clock. `names_it`: what to call
-    the transfers instead of by their addresses. `programs`: of this end."""
+    the transfers instead of by their addresses. `shares`: of this end's programs."""
     report = json.loads(watch.report())
     connections = json.loads(watch.connections())
     halves = list(_halves(watch, connections, facts, report["interval_s"]))
@@ -107,7 +111,7 @@ def seen(
         name = names_it or _name(group[0])
         named.append((group, name if number == 1 else f"{name} ({number})"))
     named.sort(key=lambda each: -sum(half.bytes for half in each[0]))
-    transfers = [_evidence(group, name, facts, pings, programs) for group, name in named]
+    transfers = [_evidence(group, name, facts, pings, shares) for group, name in named]
     within = sorted({end for each in transfers if each.within_host for end in each.ends})
     return HostSeen(
         transfers,
@@ -243,7 +247,7 @@ def _name(of: _Half) -> str:
 
 
 def _evidence(
-    group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.DataFrame | None, programs: Programs
+    group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.DataFrame | None, shares: Shares
 ) -> Evidence:
     of = group[0]
     sends = of.seen_from == "sender"
@@ -283,7 +287,7 @@ def _evidence(
         congestion_control=of.facts["congestion_control"] if sends else None,
         sndbuf_most_bytes=facts.most("tcp_wmem") if sends else None,
         rcvbuf_most_bytes=None if sends else facts.most("tcp_rmem"),
-        processor_share=programs.shares((half.facts["inode"] for half in group), start_s, end_s),
+        processor_share=shares((half.facts["inode"] for half in group), start_s, end_s),
         begun=all(half.begun for half in group),
     )
 

@@ -187,13 +187,13 @@ class Watching:
 
     def seen_so_far(self, pings: pl.DataFrame | None = None) -> HostSeen:
         """What has been seen, without looking at routes and devices. The watch goes on."""
-        return seen(self._watch, HostFacts(), pings, programs=self._programs)
+        return seen(self._watch, HostFacts(), pings, shares=self._programs.shares)
 
     def seen(self, pings: pl.DataFrame | None = None, *, names_it: str = "") -> HostSeen:
         """What was seen. It ends the watch."""
         self._stop()
         host = facts(self._before, largest_remotes(self._watch))
-        return seen(self._watch, host, pings, names_it=names_it, programs=self._programs)
+        return seen(self._watch, host, pings, names_it=names_it, shares=self._programs.shares)
 
 
 def wait(
