@@ -250,7 +250,7 @@ def test_a_hosts_connection_that_delivered_nothing_and_stands_still_is_a_transfe
     assert (first.kind, first.certainty) == ("mtu", 0.5)
     # The kernel counts the SYN.
     assert (diagnosis.evidence.bytes, diagnosis.evidence.end_s) == (0, LASTS_S)
-    line = next(iter(transfer_lines([diagnosis], [[]])))
+    line = next(iter(transfer_lines([diagnosis], [[]], [None])))
     said = line.replace("\N{NO-BREAK SPACE}", " ").replace("\N{NARROW NO-BREAK SPACE}", " ")
     assert said == "to 10.0.0.2:5201 (up, seen from the sender): 0 bit/s for 6 s"
 
