@@ -7,9 +7,9 @@ the training half; runs of the other half were only counted. A lab whose run did
 150 MB in the run. `--halves fresh`, `new` and `development` draw labs of other seeds, with other congestion
 controls, several connections and uploads among them: the first two judge finished rules, the last is of the
 training half's kind and may be looked at. `short` and `short held out` are transfers of 6 s and more over
-paths of 1 to 100 Mbit/s and up to 250 ms, as many a test is; the first may be looked at. `near` is of round
-trips from 0.2 to 5 ms, for which the doctor is not made; not every kind can be drawn there. So are `wide` and
-`around`, of other hosts and other surroundings (wider.py, around.py), and their `held out`. `--cures`
+paths of 1 to 100 Mbit/s and up to 250 ms, as many a test is; the first may be looked at. So are `wide` and
+`around`, of other hosts and other surroundings (wider.py, around.py), and their `held out`. `near` is of
+round trips from 0.2 to 5 ms, for which the doctor is not made; not every kind can be drawn there. `--cures`
 compares what the doctor predicts of a cure with what the lab gives (cured.py).
 """
 

@@ -59,8 +59,7 @@ def turn(carried: Callable[[], int], seconds: float, watch: Watching | None) -> 
     goodput = (carried() - before) * 8 / (time.monotonic() - begun) / 1e9
     if watch is None:
         return goodput, {}
-    with watch:
-        pass
+    watch.stop()
     return goodput, {**watch.report(), "programs_s": watch.programs_processor_s}
 
 
@@ -83,7 +82,9 @@ def main() -> None:
         return int(ours.recv())
 
     def watching() -> Watching:
-        return Watching(Watched("the port", ports=[port]), options.every)
+        begun = Watching(Watched("the port", ports=[port]), options.every)
+        begun.start()
+        return begun
 
     turn(carried, 1.0, None)
     ratios, shares, reports, plain = [], [], [], []

@@ -223,6 +223,7 @@ class Watch:
             **{"congestion_control": "cubic", "was_before": self.was_before, "closed": False},
             "sent_bytes": int(acked[-1] - (acked[0] if self.was_before else 0)),
             "received_bytes": 0,
+            "timeouts": int(np.broadcast_to(np.asarray(self.columns["total_rto"]), TIME_S.shape)[-1]),
             **dict.fromkeys(("timestamps", "sack", "window_scaling"), True),
             "ecn": False,
         }

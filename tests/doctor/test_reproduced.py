@@ -1,5 +1,6 @@
 """What was seen beside what the lab of its path gives, and what a change does to others."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ from bentpipe.doctor.reproduced import reproduced
 from bentpipe.doctor.words import cure_words, reproduced_words
 
 BULK = {"name": "download", "kind": "bulk", "direction": "down"}
+MESSAGES = {"kind": "interactive", "time": "6 s", "interval": "20 ms", "size": "4000 B"}
 BESIDE = {"name": "beside", "kind": "bulk", "direction": "down"}
 
 
@@ -63,12 +65,32 @@ def test_a_larger_window_makes_everybody_wait_in_a_long_queue() -> None:
     assert cure.on_others.times is None
 
 
-def test_bbr_takes_from_the_transfers_beside_it() -> None:
+def test_what_a_change_does_to_the_transfers_beside_it_is_said_where_it_is_sure() -> None:
     path = {"rtt": "60 ms", "rate": "20 Mbit/s", "queue": "20 kB"}
     found = diagnosed(path=path, workload=[BULK, BESIDE])
     of = next(each for each in found if each.neighbours)
-    cure = next(iter(cures(of, paths_seen(found)[found.index(of)])))
+    cure = cures(of, paths_seen(found)[found.index(of)])[0]
     others = cure.on_others
     assert others.times is not None and others.low is not None and others.high is not None
     assert others.low <= others.times <= others.high
-    assert "The transfers beside it then get" in cure_words(cure)
+    said = "The transfers beside it then get"
+    less = replace(cure, on_others=replace(others, times=0.7, low=0.6, high=0.8))
+    perhaps = replace(cure, on_others=replace(others, times=0.9, low=0.6, high=1.2))
+    assert said in cure_words(less)
+    assert said not in cure_words(perhaps)
+
+
+@pytest.mark.parametrize("work", [{**BULK, "max_pacing_rate": "5 Mbit/s"}, MESSAGES])
+def test_what_a_program_limits_is_not_simulated(work: dict[str, Any]) -> None:
+    found = diagnosed(path={"rtt": "60 ms", "rate": "50 Mbit/s"}, workload=[work])
+    assert found[0].findings[0].kind in {"pacing", "sender-application"}
+    assert reproduced(found[0], paths_seen(found)[0]) is None
+
+
+def test_the_simulated_transfer_is_judged_with_those_beside_it() -> None:
+    path = {"rtt": "60 ms", "rate": "20 Mbit/s", "queue": "20 kB"}
+    found = diagnosed(path=path, workload=[BULK, BESIDE])
+    of = next(each for each in found if each.neighbours)
+    again = reproduced(of, paths_seen(found)[found.index(of)])
+    assert again is not None
+    assert again.kind == of.findings[0].kind == "capacity"

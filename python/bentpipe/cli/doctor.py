@@ -326,7 +326,8 @@ def _parsed(text: str) -> _Expected:
 
 
 def _missed(judged: Judged, wanted: Sequence[_Expected]) -> list[str]:
-    """What does not hold. Nothing does of no transfer, an unknown figure or a failed test."""
+    """What does not hold. An expectation fails, too, if there is no transfer, the figure is unknown or a test
+    failed."""
     of, transfers = judged.of, judged.entry["transfers"]
     missed = []
     for text, key, sign, bound in wanted:

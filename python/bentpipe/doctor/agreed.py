@@ -16,7 +16,7 @@ _OPTIONS = {
 
 
 def not_agreed(of: Diagnosis) -> Iterator[str]:
-    """One sentence for each option. Of one that is known to be agreed, or not known, there is none."""
+    """One sentence for each option. Options that were agreed, or are unknown, give none."""
     limiting = {
         each.evidence.get("option")
         for each in of.findings

@@ -78,7 +78,8 @@ def drop_causes(view: View) -> dict[str, float]:
 
 def _ruled_out(view: View) -> set[str]:
     """What a sender's own counters say is not so: it counts its timers, and learns how late segments come.
-    Without SACK it does not learn that. Within a host there is no path, as a receiver knows."""
+    Without SACK it does not learn that. At a receiver within one host only the sender's side
+    is possible."""
     found: set[str] = set()
     if view.evidence.within_host and not view.at_sender:
         return {*AT_RECEIVER} - {*SENDER_SIDE}

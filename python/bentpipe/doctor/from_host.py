@@ -19,7 +19,7 @@ from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
 from bentpipe.doctor.host_facts import HostFacts
 from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
-from bentpipe.doctor.standing_still import stands_still
+from bentpipe.doctor.standing_still import LEAST_TIMEOUTS, stands_still
 from bentpipe.words.wording import plural
 
 MOST_TRANSFERS = 10
@@ -140,9 +140,13 @@ def _halves(
             ("sender", facts["sent_bytes"], "bytes_acked"),
             ("receiver", facts["received_bytes"], "bytes_received"),
         ]
+        is_large = max(carried for _, carried, _ in ways) >= LEAST_BYTES
+        may_stand = (facts["timeouts"] or 0) >= LEAST_TIMEOUTS
+        if not (is_large or may_stand):
+            continue
         columns = watch.samples(place)
         still = _stands_still(columns, was_before=facts["was_before"])
-        if not still.any() and max(carried for _, carried, _ in ways) < LEAST_BYTES:
+        if not (is_large or still.any()):
             continue
         raw = _table(columns)
         begun = not facts["was_before"] or _has_all(raw, still)

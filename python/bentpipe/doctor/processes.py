@@ -36,6 +36,10 @@ _MOSTLY = 0.5
 _CLOCK_S = 0.02
 """By how much more than the time that passed a thread may seem to have used since it began."""
 _MOST_POINTS = 200_000
+_MOST_ENDED = 100
+"""Threads of a process that ended, which are kept when there are too many points."""
+_LONGEST_S = 5.0
+"""Most time between two looks for want of room."""
 
 
 @dataclass
@@ -120,12 +124,16 @@ class _Process:
             thread.gone_s = now_s
             self.ended.append(thread)
 
+    def keep_the_busiest(self) -> None:
+        """Of the threads that ended: one that ran for a moment says little of a transfer."""
+        self.ended = sorted(self.ended, key=lambda thread: -thread.used_s[-1])[:_MOST_ENDED]
+
     def all_threads(self) -> Iterator[_ThreadTimes]:
         return chain(self.threads.values(), self.ended)
 
 
 class Programs:
-    """Looks at this end's programs in a thread of its own, from now until `stop`."""
+    """Looks at this end's programs in a thread of its own, from `start` until `stop`."""
 
     def __init__(self, sockets: SocketWatch, processes: Sequence[int], every_s: float) -> None:
         """`sockets`: a watch that began just now; times are on its clock. `processes`: the programs are they
@@ -146,15 +154,18 @@ class Programs:
         self._lock = Lock()
         self.processor_s = 0.0
         """Processor time that it took itself."""
-        self._look()
         self._over = Event()
         self._thread = Thread(target=self._run, name="programs", daemon=True)
+
+    def start(self) -> None:
+        self._look()
         self._thread.start()
 
     def stop(self) -> None:
         """Ends it, after a last look."""
         self._over.set()
-        self._thread.join()
+        if self._thread.is_alive():
+            self._thread.join()
 
     def shares(self, inodes: Iterable[int], start_s: float, end_s: float) -> dict[str, float]:
         """Of the programs by name, or of those that hold these sockets: the share of a core that the busiest
@@ -206,9 +217,13 @@ class Programs:
         return took_s
 
     def _thin_out(self) -> None:
-        everyone = chain(self._present.values(), self._ended)
+        """Keeps every second look, and of the threads of each process that ended the busiest."""
+        everyone = [*self._present.values(), *self._ended]
+        for each in everyone:
+            each.keep_the_busiest()
         self._points = sum(thread.thin_out() for each in everyone for thread in each.all_threads())
-        self._interval_s *= 2
+        self._looks_s[:-1] = self._looks_s[:-1:2]
+        self._interval_s = min(2 * self._interval_s, _LONGEST_S)
 
     def _find_children(self) -> None:
         """A child whose parent has ended stays one."""

@@ -1,13 +1,17 @@
-"""The transfer on the lab of its path as seen, simulated: how well that lab reproduces what was seen."""
+"""The transfer on the lab of its path as seen, simulated: how well that lab reproduces what was seen.
 
-from collections.abc import Mapping, Sequence
+The lab has a path, windows and buffers, but no programs. So a transfer that a program limited is not
+simulated, nor one of which nothing is known.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from bentpipe.analysis.intervals import interval
 from bentpipe.doctor import from_run
 from bentpipe.doctor.claim import known
-from bentpipe.doctor.diagnosis import Diagnosis, diagnose
+from bentpipe.doctor.diagnosis import Diagnosis, diagnose_all
 from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.lab_seen import lab_seen
 from bentpipe.doctor.matching import matched
@@ -16,6 +20,7 @@ from bentpipe.doctor.simulating import goodputs, run_of, shortened
 from bentpipe.errors import BentpipeError
 
 SEEDS = (1, 2, 3, 4, 5)
+_NOT_IN_A_LAB = {"sender-application", "receiver-application", "cpu", "pacing", "mtu", "unknown"}
 _TIMES = 4
 """Of a path whose rate is not known, how much more than was seen it may carry in the simulation."""
 
@@ -28,7 +33,8 @@ class Reproduced:
     high_bit_s: float
     """Of the mean, 95 % by Student's t."""
     kind: str | None
-    """The first finding of the simulated transfer; None: it was not sampled."""
+    """The first finding of the simulated transfer; None: it was not sampled, or it filled a path of unknown
+    rate."""
 
     def as_json(self) -> dict[str, Any]:
         return {
@@ -47,17 +53,20 @@ def own_path(of: Diagnosis, path: PathSeen) -> PathSeen:
 
 def lab_of(of: Diagnosis, path: PathSeen) -> dict[str, Any] | None:
     """The lab of the transfer on its own path, as long as a simulation needs. None: its goodput or the path's
-    round trip is not known."""
+    round trip is not known, or there is no path."""
     seen = of.evidence.goodput_bit_s
-    if not seen or path.rtt_s is None:
+    if not seen or path.rtt_s is None or of.evidence.within_host:
         return None
     document = matched(lab_seen(path, [of]), of, path)
     return shortened(document, path.rate_bit_s or _TIMES * seen, path.rtt_s)
 
 
 def reproduced(of: Diagnosis, path: PathSeen) -> Reproduced | None:
-    """None where the path is not known, or its lab cannot be simulated."""
-    document = lab_of(of, own_path(of, path))
+    """None where the path is not known, or its lab cannot be simulated or lacks what limited."""
+    if of.findings[0].kind in _NOT_IN_A_LAB:
+        return None
+    path = own_path(of, path)
+    document = lab_of(of, path)
     if document is None:
         return None
     try:
@@ -65,11 +74,12 @@ def reproduced(of: Diagnosis, path: PathSeen) -> Reproduced | None:
         kind = _first_finding(document, "sender" if of.view.at_sender else "receiver")
     except BentpipeError:
         return None
+    if kind == "capacity" and path.rate_bit_s is None:
+        kind = None
     spread = interval(carried)
     return None if spread is None else Reproduced(spread.mean, spread.low, spread.high, kind)
 
 
 def _first_finding(document: Mapping[str, Any], seen_from: SeenFrom) -> str | None:
-    every: Sequence[Any] = [*from_run.transfers(*run_of(document, SEEDS[0]), seen_from)]
-    found = next((each for each in every if each.name == "transfer"), None)
-    return None if found is None else diagnose(found).findings[0].kind
+    found = diagnose_all(from_run.transfers(*run_of(document, SEEDS[0]), seen_from))
+    return next((each.findings[0].kind for each in found if each.evidence.name == "transfer"), None)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from bentpipe.doctor.arrays import middle, stretches
+from bentpipe.doctor.arrays import Flags, middle, stretches
 from bentpipe.doctor.carried import carries_what_it_can
 from bentpipe.doctor.claim import Claim, share_of
 from bentpipe.doctor.episodes import episodes
@@ -41,30 +41,40 @@ def without_ruled_out(seen: View, claims: Sequence[Claim]) -> list[Claim]:
 
 
 def _without_black_holes(claims: Sequence[Claim]) -> list[Claim]:
-    """The claims without an outage that is a black hole for large packets."""
+    """The claims without the part of an outage that is a black hole for large packets."""
     holes = [each.holds for each in claims if each.kind == "mtu"]
     if not holes:
         return list(claims)
     hole = np.logical_or.reduce(holes)
-    return [each for each in claims if each.kind != "outage" or (each.holds & ~hole).any()]
+    return [
+        replace(each, holds=each.holds & ~hole)
+        if each.kind == "outage" and _mostly(each.holds, hole)
+        else each
+        for each in claims
+    ]
+
+
+def _mostly(holds: Flags, of: Flags) -> bool:
+    return bool((holds & of).sum() >= _MOST * max(int(holds.sum()), 1))
 
 
 def _within_outages(seen: View, claims: Sequence[Claim]) -> list[Claim]:
     """The claims without those by losses, if all losses belong to outages or to a black hole: what these
     leave of a window, and how long it takes to grow, belongs to them, too."""
-    outage = next((each for each in claims if each.kind in _BEFORE_REPAIRS and each.holds.any()), None)
+    every = [each for each in claims if each.kind in _BEFORE_REPAIRS and each.holds.any()]
     found = episodes(seen)
-    if outage is None or not found.count:
+    if not every or not found.count:
         return list(claims)
+    holds = np.logical_or.reduce([each.holds for each in every])
     margin_s = _AROUND * (seen.base_rtt_s or 0.0) + _SAMPLES * middle(seen.dt_s, seen.dt_s > 0)
     near = np.zeros(seen.size, bool)
-    for begin, end in stretches(outage.holds):
+    for begin, end in stretches(holds):
         near |= (seen.time_s >= seen.time_s[begin] - margin_s) & (
             seen.time_s <= seen.time_s[end - 1] + margin_s
         )
     if not near[found.places].all():
         return list(claims)
-    later = seen.time_s > seen.time_s[outage.holds].min()
+    later = seen.time_s > seen.time_s[holds].min()
     of_losses = np.zeros(seen.size, bool)
     left = []
     for each in claims:
@@ -72,7 +82,7 @@ def _within_outages(seen: View, claims: Sequence[Claim]) -> list[Claim]:
             of_losses |= each.holds & later
         else:
             left.append(each)
-    return [replace(each, holds=each.holds | of_losses) if each is outage else each for each in left]
+    return [replace(each, holds=each.holds | of_losses) if each is every[0] else each for each in left]
 
 
 def _without_starved(seen: View, claims: Sequence[Claim]) -> list[Claim]:

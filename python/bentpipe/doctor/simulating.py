@@ -67,7 +67,7 @@ def _outcome(asked: str, seed: int) -> Outcome:
     works = record["workloads"]
     others = _carried_bit_s(works["neighbours"]) if "neighbours" in works else None
     way = works["transfer"].get("direction") or "down"
-    return Outcome(_carried_bit_s(works["transfer"]), others, record["pipes"][way]["queue_bytes_mean"] or 0.0)
+    return Outcome(_carried_bit_s(works["transfer"]), others, record["pipes"][way]["queue_bytes_mean"])
 
 
 def _point(document: Mapping[str, Any], change: Mapping[str, Any]) -> Point:

@@ -21,6 +21,8 @@ def stands_still(
     if not acknowledged.size:
         return found
     counted = np.nan_to_num(timeouts)
+    if counted.max() - before < LEAST_TIMEOUTS:
+        return found
     with np.errstate(invalid="ignore"):
         waits = outstanding_bytes > mss
     # A sample belongs to the time since the one before, so one that shows progress begins a new stretch.

@@ -158,14 +158,18 @@ class Watching:
         self._programs = Programs(self._watch, over.processes, every_s)
 
     def __enter__(self) -> Self:
+        self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._stop()
+        self.stop()
 
-    def _stop(self) -> None:
+    def start(self) -> None:
+        self._programs.start()
+
+    def stop(self) -> None:
         # It asks the watch for its connections, which a watch that is being stopped does not tell.
         self._programs.stop()
         self._watch.stop()
@@ -191,7 +195,7 @@ class Watching:
 
     def seen(self, pings: pl.DataFrame | None = None, *, names_it: str = "") -> HostSeen:
         """What was seen. It ends the watch."""
-        self._stop()
+        self.stop()
         host = facts(self._before, largest_remotes(self._watch))
         return seen(self._watch, host, pings, names_it=names_it, shares=self._programs.shares)
 

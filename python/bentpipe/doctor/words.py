@@ -24,7 +24,7 @@ _BESIDE = ("bufferbloat", "split")
 
 _LONGER_S = 0.01
 _CLEARLY = 1.25
-"""How much a mean wait has to change to be told."""
+"""A mean wait is told if it changes by `_LONGER_S` and by this factor or more."""
 
 Cures = Sequence[Sequence[Cure]]
 """For each transfer."""
@@ -75,10 +75,7 @@ def path_lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> Iterato
     """Each path in a sentence; of several with the transfers that took it. `paths`: of each transfer."""
     for path, of in users_of(found, paths).items():
         yield f"Path as seen{of}: {path_words(path)}."
-    within = [each.evidence.within_host for each in found]
-    if any(
-        path.rtt_s and path.rtt_s < _NEAREST_S for path, is_ in zip(paths, within, strict=True) if not is_
-    ):
+    if any(path.rtt_s and path.rtt_s < _NEAREST_S for path in users_of(found, paths)):
         yield (
             f"The doctor is made for round trips of {duration(_NEAREST_S)} and more. "
             "On nearer paths it is wrong more often."
@@ -86,9 +83,12 @@ def path_lines(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> Iterato
 
 
 def users_of(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> dict[PathSeen, str]:
-    """Each path, of several with the transfers that took it, in brackets. `paths`: of each transfer."""
+    """Each path, of several with the transfers that took it, in brackets. Within a host there is none.
+    `paths`: of each transfer."""
     users: dict[PathSeen, list[str]] = {}
     for each, path in zip(found, paths, strict=True):
+        if each.evidence.within_host:
+            continue
         users.setdefault(path, []).append(each.evidence.name)
     return {path: f" ({listed(names)})" if len(users) > 1 else "" for path, names in users.items()}
 
@@ -119,7 +119,7 @@ def cure_words(of: Cure) -> str:
 
 
 def _on_others_words(of: OnOthers) -> Iterator[str]:
-    if of.times is not None and of.low is not None and of.high is not None:
+    if of.times is not None and of.low is not None and of.high is not None and not of.low <= 1 <= of.high:
         times = f"{digits(of.times)} times as much ({ratio_interval(of.low, of.high)})"
         yield f"The transfers beside it then get {times}."
     if of.waits_s is not None:

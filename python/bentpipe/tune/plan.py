@@ -117,6 +117,7 @@ class Plan:
             "enough": [*map(reasons.plain, self.enough)],
             "impossible": [*map(reasons.plain, self.impossible)],
             "elsewhere": [*map(reasons.plain, self.elsewhere)],
+            "needless": [*map(reasons.plain, self.needless)],
         }
 
 

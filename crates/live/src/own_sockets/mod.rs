@@ -375,7 +375,8 @@ mod tests {
         let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
         drop((listener, client));
         // The kernel tells of both in the order in which they went.
-        assert!(until(|| !sockets.connections().is_empty()));
+        let closed = |sockets: &OwnSockets| sockets.connections().iter().any(|each| each.closed);
+        assert!(until(|| closed(&sockets)));
         sockets.stop();
         let all = sockets.connections();
         assert!(all.iter().all(|each| each.remote_port != 0), "{all:?}");

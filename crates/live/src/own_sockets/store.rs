@@ -108,6 +108,8 @@ pub struct ConnectionFacts {
     /// Payload that the peer acknowledged, and that came from it, while it was watched.
     pub sent_bytes: u64,
     pub received_bytes: u64,
+    /// Retransmission timeouts since the connection began, as the kernel counts them from 6.7 on.
+    pub timeouts: Option<u16>,
     /// What both ends offered (`TCP_INFO`'s options).
     pub timestamps: bool,
     pub sack: bool,
@@ -246,6 +248,7 @@ impl Connection {
             last_s,
             sent_bytes: grown(Said::acked),
             received_bytes: grown(Said::received),
+            timeouts: last.info().total_rto(),
             timestamps: options & 1 != 0,
             sack: options & 2 != 0,
             window_scaling: options & 4 != 0,
