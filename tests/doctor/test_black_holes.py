@@ -11,7 +11,9 @@ import numpy as np
 import polars as pl
 import pytest
 
+import bentpipe
 from bentpipe._core import SocketWatch
+from bentpipe.doctor import from_run
 from bentpipe.doctor.claim import Finding
 from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.from_capture import CaptureSeen, read
@@ -300,3 +302,13 @@ def test_pings_tell_an_outage_from_a_black_hole() -> None:
 
     assert kind(RTT_S) == "mtu"
     assert kind(None) == "outage"
+
+
+def test_a_starved_connection_beside_others_that_deliver_is_no_black_hole() -> None:
+    work = {"name": "download", "kind": "bulk", "direction": "down", "streams": 128}
+    lab = bentpipe.Lab(duration="30 s", path={"rtt": "100 ms", "rate": "20 Mbit/s"}, workload=[work])
+    run = bentpipe.simulate(lab)
+    tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
+    (found,) = (diagnose(each) for each in from_run.transfers(run.record, tables, "sender"))
+    assert found.findings[0].kind == "capacity"
+    assert "mtu" not in {each.kind for each in found.findings}

@@ -9,6 +9,7 @@ import bentpipe
 from bentpipe.doctor import from_run
 from bentpipe.doctor.cures import Cure, cures
 from bentpipe.doctor.diagnosis import Diagnosis, diagnose_all
+from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.path_seen import paths_seen
 from bentpipe.doctor.reproduced import reproduced
 from bentpipe.doctor.words import cure_words, reproduced_words
@@ -18,10 +19,10 @@ MESSAGES = {"kind": "interactive", "time": "6 s", "interval": "20 ms", "size": "
 BESIDE = {"name": "beside", "kind": "bulk", "direction": "down"}
 
 
-def diagnosed(**lab: Any) -> list[Diagnosis]:
+def diagnosed(end: SeenFrom = "sender", **lab: Any) -> list[Diagnosis]:
     run = bentpipe.simulate(bentpipe.Lab(**{"duration": "15 s", "workload": [BULK], **lab}))
     tables = {name: run.table(name) for name in ("sockets", "flows", "pings")}
-    return diagnose_all(from_run.transfers(run.record, tables, "sender"))
+    return diagnose_all(from_run.transfers(run.record, tables, end))
 
 
 def best(found: list[Diagnosis]) -> Cure:
@@ -44,6 +45,26 @@ def test_the_lab_of_the_path_gives_what_was_seen(kind: str, lab: dict[str, Any])
     assert again.goodput_bit_s == pytest.approx(found[0].evidence.goodput_bit_s, rel=0.15)
     assert again.low_bit_s <= again.goodput_bit_s <= again.high_bit_s
     assert reproduced_words(found[0], again).endswith(f", limited by {kind}.")
+
+
+def test_a_lab_that_gives_much_more_or_less_is_a_hint_at_most() -> None:
+    found = diagnosed(path={"rtt": "80 ms", "rate": "20 Mbit/s"})
+    again = reproduced(found[0], paths_seen(found)[0])
+    assert again is not None
+    hint = "So this lab lacks what limited"
+    assert hint not in reproduced_words(found[0], again)
+    for times in (0.4, 2.5):
+        other = replace(again, goodput_bit_s=times * again.goodput_bit_s)
+        assert hint in reproduced_words(found[0], other)
+
+
+def test_losses_of_unknown_share_are_not_simulated() -> None:
+    path = {"rtt": "100 ms", "rate": "50 Mbit/s", "down": {"loss": 0.002}}
+    found = diagnosed("receiver", path=path, duration="30 s")
+    assert found[0].findings[0].kind == "random-loss"
+    seen = paths_seen(found)[0]
+    assert seen.loss is None
+    assert reproduced(found[0], seen) is None
 
 
 def test_chance_makes_the_interval_wide() -> None:

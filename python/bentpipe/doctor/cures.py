@@ -69,6 +69,10 @@ class OnOthers:
         }
 
 
+NOT_KNOWN = OnOthers(None, None, None, None)
+"""Of a lab that does not reproduce the transfer."""
+
+
 @dataclass(frozen=True)
 class Cure:
     change: Mapping[str, Any]
@@ -194,7 +198,7 @@ def _cure(
         high if path.rate_bit_s is not None else None,
         mean,
         mean_before,
-        _on_others(*runs, path),
+        _on_others(*runs, path) if 1 / _AS_MUCH <= mean_before / seen_bit_s <= _AS_MUCH else NOT_KNOWN,
     )
 
 

@@ -74,6 +74,8 @@ def reproduced(of: Diagnosis, path: PathSeen) -> Reproduced | None:
         kind = _first_finding(document, "sender" if of.view.at_sender else "receiver")
     except BentpipeError:
         return None
+    if of.findings[0].kind == "random-loss" and not path.loss:
+        return None  # The lab would lose nothing.
     if kind == "capacity" and path.rate_bit_s is None:
         kind = None
     spread = interval(carried)

@@ -22,6 +22,8 @@ _ORDER = "Shares are of the time. What cost most comes first, or capacity on a p
 _BESIDE = ("bufferbloat", "split")
 """Kinds whose time other findings count, too."""
 
+_LIKE = 2.0
+"""Up to this factor a simulated goodput is like the one that was seen."""
 _LONGER_S = 0.01
 _CLEARLY = 1.25
 """A mean wait is told if it changes by `_LONGER_S` and by this factor or more."""
@@ -136,7 +138,10 @@ def reproduced_words(of: Diagnosis, again: Reproduced) -> str:
     ends = (rate(again.low_bit_s), rate(again.high_bit_s))
     interval = f" ({' to '.join(ends)})" if ends != (mean, mean) else ""
     kind = f", limited by {again.kind}" if again.kind else ""
-    return f"Seen {rate(seen)}; simulated on the path as seen {mean}{interval}{kind}."
+    words = f"Seen {rate(seen)}; simulated on the path as seen {mean}{interval}{kind}."
+    if not 1 / _LIKE <= again.goodput_bit_s / max(seen, 1.0) <= _LIKE:
+        words += " So this lab lacks what limited, and what it gives of a change is a hint at most."
+    return words
 
 
 def _written(value: Any) -> str:

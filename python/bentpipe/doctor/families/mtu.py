@@ -7,7 +7,8 @@
   timeouts or more have passed, each of which repeated a full segment. A smaller one that is repeated in vain
   says that it is not the size. If a ping's answer or an acknowledgement came between two of these timeouts,
   small packets pass and full ones do not. If nothing small was tried, an outage that began with the transfer
-  would look the same; the certainty is a half then. If pings are answered before or after, and none is
+  would look the same; the certainty is a half then. Where other connections of the transfer deliver full
+  segments, the path has no black hole. If pings are answered before or after, and none is
   between two timeouts, it is an outage.
 
 A sender sees it, and a capture that has the full segments. A receiver sees that little or nothing comes, and
@@ -27,6 +28,8 @@ from bentpipe.words.wording import duration, plural
 _LEAST_SEGMENTS = 2
 _LEAST_PINGS = 2
 _UNSURE = 0.5
+_SURELY_FULL = 10
+"""Segments' worth of payload that no connection delivers in small segments alone."""
 _CURE = "net.ipv4.tcp_mtu_probing = 1 at the sender, or a smaller MTU, gets past it"
 
 
@@ -34,14 +37,25 @@ def mtu(view: View) -> list[Claim]:
     if not view.at_sender or not view.knows("timeouts"):
         return []
     claims = []
-    for each in np.unique(view.connection):
+    passes = any(_passes(view, view.connection == each) for each in view.connections)
+    for each in view.connections:
         own = view.connection == each
         shrunk = _shrunk(view, own)
         if shrunk is not None:
             claims.append(shrunk)
-        elif (stuck := _stuck(view, own)) is not None:
+        elif not passes and (stuck := _stuck(view, own)) is not None:
             claims.append(stuck)
     return claims
+
+
+def _passes(view: View, own: Flags) -> bool:
+    """Whether full segments of this connection arrive. Then the path lets them pass, and another connection
+    that stands still has lost them otherwise. One that had to shrink them delivers, too."""
+    sizes = _sizes(view, np.flatnonzero(own))
+    shrank = bool((np.diff(sizes[np.isfinite(sizes)]) < 0).any())
+    return (
+        not shrank and float(np.nanmax(view["delivered_bytes"][own], initial=0.0)) >= _SURELY_FULL * view.mss
+    )
 
 
 def _shrunk(view: View, own: Flags) -> Claim | None:

@@ -55,7 +55,7 @@ def slow_start(view: View) -> list[Claim]:
             "slow-start",
             holds,
             1.0 if left_early else agrees,
-            f"{how}; {size(largest)} in flight at most",
+            f"{how}; {size(largest)} in flight at most" if np.isfinite(largest) else how,
             {
                 "slow_start_s": known(took_s),
                 "rtt_s": known(middle(view.rtt_s, holds)),
