@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bentpipe.doctor.report_shape import Report
-from busy_programs import CASES, Case, busy_programs
+from busy_programs import CASES, Case, two_programs
 from invocation import Command, started
 from waiting import LONG_S
 
@@ -86,7 +86,7 @@ def test_within_a_host_no_path_limits_a_receiver(tmp_path: Path) -> None:
 def test_a_command_that_needs_the_whole_processor_is_told_from_one_that_sleeps(
     tmp_path: Path, case: Case
 ) -> None:
-    command = ["doctor", "--json", "--no-cures", "--exec", "--", *busy_programs(tmp_path, case)]
+    command = ["doctor", "--json", "--no-cures", "--exec", "--", *two_programs(tmp_path, case)]
     (found,) = started(command, tmp_path).objects
     (transfer,) = (each for each in found["transfers"] if each["seen_from"] == case.seen_from)
     first = transfer["findings"][0]

@@ -18,7 +18,7 @@ from bentpipe.doctor.from_host import HostSeen, _lasted
 from bentpipe.doctor.host_facts import HostFacts, facts
 from bentpipe.doctor.watching import Watched, Watching, watched
 from bentpipe.errors import StoreError
-from busy_programs import CASES, Case, busy_programs
+from busy_programs import CASES, Case, two_programs
 from waiting import wait_for
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="sock_diag is Linux's")
@@ -142,7 +142,7 @@ def test_the_program_of_a_transfer_that_needs_the_whole_processor_is_found(
     beside = contextlib.nullcontext() if "burns" in case else burning()
     with (
         beside,
-        subprocess.Popen(busy_programs(tmp_path, case), stdout=subprocess.PIPE, text=True) as programs,
+        subprocess.Popen(two_programs(tmp_path, case), stdout=subprocess.PIPE, text=True) as programs,
     ):
         assert programs.stdout is not None
         port = int(programs.stdout.readline())
@@ -159,7 +159,7 @@ def test_of_a_program_whose_sockets_this_user_may_not_see_no_share_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("bentpipe.doctor.processes._socket_inodes", lambda _process: set())
-    with subprocess.Popen(busy_programs(tmp_path, CASES[0]), stdout=subprocess.PIPE, text=True) as programs:
+    with subprocess.Popen(two_programs(tmp_path, CASES[0]), stdout=subprocess.PIPE, text=True) as programs:
         assert programs.stdout is not None
         with Watching(Watched("port", ports=[int(programs.stdout.readline())]), 0.05) as watching:
             programs.wait()
