@@ -19,6 +19,7 @@ from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.from_capture import CaptureSeen, read
 from bentpipe.doctor.from_host import HostSeen, seen
 from bentpipe.doctor.host_facts import HostFacts
+from bentpipe.doctor.processes import Used
 from bentpipe.doctor.words import transfer_lines
 
 MSS, SMALLER = 1448, 1024
@@ -243,7 +244,7 @@ class Watch:
 
 def at_host(changes: Mapping[str, Any], *, was_before: bool = False) -> HostSeen:
     watch = Watch({**STUCK, **changes}, was_before)
-    return seen(cast("SocketWatch", watch), HostFacts(), shares=lambda *_: {})
+    return seen(cast("SocketWatch", watch), HostFacts(), used_by=lambda *_: Used({}, frozenset()))
 
 
 def test_a_hosts_connection_that_delivered_nothing_and_stands_still_is_a_transfer() -> None:

@@ -1,6 +1,6 @@
 """Causes that `sim` has not: black holes for large packets, and processors without time to spare."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -18,6 +18,7 @@ def seen(
     pings: Sequence[float] = (),
     seen_from: SeenFrom = "sender",
     processor_share: Mapping[str, float] | None = None,
+    holders: Collection[str] = (),
 ) -> Diagnosis:
     frame = samples(pl.DataFrame({"connection": 0, "rwnd_bytes": 1_000_000, **columns}))
     return diagnose(
@@ -32,6 +33,7 @@ def seen(
             samples=frame,
             pings=pl.DataFrame({"time_s": list(pings), "rtt_s": [0.05] * len(pings)}, schema=PINGS),
             processor_share=processor_share or {},
+            holders=frozenset(holders),
         )
     )
 
@@ -130,3 +132,15 @@ PAUSING: Mapping[str, Any] = {
 @pytest.mark.parametrize(("share", "kind"), [(0.99, "cpu"), (0.5, "sender-application")])
 def test_an_application_without_a_processor_to_spare_is_named_so(share: float, kind: str) -> None:
     assert seen(PAUSING, processor_share={"upload": share}).findings[0].kind == kind
+
+
+@pytest.mark.parametrize(("holders", "most"), [({"curl"}, 0.5), ({"gzip"}, 1.0), (set(), 1.0)])
+def test_a_busy_program_that_does_not_hold_the_connection_is_less_sure(
+    holders: set[str], most: float
+) -> None:
+    shares = {"gzip": 0.99, "curl": 0.02}
+    first = seen(PAUSING, processor_share=shares, holders=holders).findings[0]
+    alone = seen(PAUSING, processor_share=shares).findings[0]
+    assert first.kind == "cpu"
+    assert first.certainty == min(alone.certainty, most)
+    assert ("does not hold the connection" in first.because) == (most < 1)

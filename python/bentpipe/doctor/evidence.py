@@ -168,6 +168,8 @@ class Evidence:
     """The same of the receiver's host (`tcp_rmem[2]`)."""
     processor_share: Mapping[str, float] = field(default_factory=dict)
     """Share of one core that a program of this end used or waited for, by what it is."""
+    holders: frozenset[str] = frozenset()
+    """Of these programs, those that hold the transfer's sockets. Empty: not known."""
     of_packets: bool = False
     """Made from packets that passed a point, not from a socket: what an end keeps to itself is inferred."""
     begun: bool = True

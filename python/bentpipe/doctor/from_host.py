@@ -18,6 +18,7 @@ from bentpipe._core import SocketWatch
 from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
 from bentpipe.doctor.host_facts import HostFacts
+from bentpipe.doctor.processes import Used
 from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
 from bentpipe.doctor.standing_still import LEAST_TIMEOUTS, stands_still
 from bentpipe.words.wording import plural
@@ -50,9 +51,8 @@ _COUNTERS = (
 )
 
 
-Shares = Callable[[Iterable[int], float, float], Mapping[str, float]]
-"""By inodes of sockets, and a beginning and an end in seconds: the share of a core that the programs used or
-waited for that hold them, by name (processes.py)."""
+UsedBy = Callable[[Iterable[int], float, float], Used]
+"""What this end's programs did, by the inodes of sockets, a beginning and an end in seconds."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +94,10 @@ def seen(
     pings: pl.DataFrame | None = None,
     *,
     names_it: str = "",
-    shares: Shares,
+    used_by: UsedBy,
 ) -> HostSeen:
     """What has been seen so far. `pings`: of the same path, on the watch's clock. `names_it`: what to call
-    the transfers instead of by their addresses. `shares`: of this end's programs."""
+    the transfers instead of by their addresses. `used_by`: of this end's programs."""
     report = json.loads(watch.report())
     connections = json.loads(watch.connections())
     halves = list(_halves(watch, connections, facts, report["interval_s"]))
@@ -111,7 +111,7 @@ def seen(
         name = names_it or _name(group[0])
         named.append((group, name if number == 1 else f"{name} ({number})"))
     named.sort(key=lambda each: -sum(half.bytes for half in each[0]))
-    transfers = [_evidence(group, name, facts, pings, shares) for group, name in named]
+    transfers = [_evidence(group, name, facts, pings, used_by) for group, name in named]
     within = sorted({end for each in transfers if each.within_host for end in each.ends})
     return HostSeen(
         transfers,
@@ -251,7 +251,7 @@ def _name(of: _Half) -> str:
 
 
 def _evidence(
-    group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.DataFrame | None, shares: Shares
+    group: Sequence[_Half], name: str, facts: HostFacts, pings: pl.DataFrame | None, used_by: UsedBy
 ) -> Evidence:
     of = group[0]
     sends = of.seen_from == "sender"
@@ -270,6 +270,7 @@ def _evidence(
     ended: Ended = "finished" if all(half.facts["closed"] for half in group) else "open"
     sizes = [size for half in group for size in half.frame["mss_bytes"].drop_nulls().to_list()]
     start_s, end_s = min(half.start_s for half in group), max(half.end_s for half in group)
+    used = used_by((half.facts["inode"] for half in group), start_s, end_s)
     return Evidence(
         name=name if len(group) == 1 else f"{name}, {len(group)} connections",
         direction="up" if sends == of.is_client else "down",
@@ -291,7 +292,8 @@ def _evidence(
         congestion_control=of.facts["congestion_control"] if sends else None,
         sndbuf_most_bytes=facts.most("tcp_wmem") if sends else None,
         rcvbuf_most_bytes=None if sends else facts.most("tcp_rmem"),
-        processor_share=shares((half.facts["inode"] for half in group), start_s, end_s),
+        processor_share=used.shares,
+        holders=used.holders,
         begun=all(half.begun for half in group),
     )
 

@@ -11,7 +11,7 @@ counts up to the last look at it, and the time from that look to the next one is
 import json
 import os
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
@@ -132,6 +132,16 @@ class _Process:
         return chain(self.threads.values(), self.ended)
 
 
+@dataclass(frozen=True)
+class Used:
+    """What this end's programs did in a transfer's time."""
+
+    shares: Mapping[str, float]
+    """By name: the share of a core that the busiest thread used or waited for. Empty: not known."""
+    holders: frozenset[str]
+    """Those that hold the transfer's sockets. Empty: not known."""
+
+
 class Programs:
     """Looks at this end's programs in a thread of its own, from `start` until `stop`."""
 
@@ -167,24 +177,21 @@ class Programs:
         if self._thread.is_alive():
             self._thread.join()
 
-    def shares(self, inodes: Iterable[int], start_s: float, end_s: float) -> dict[str, float]:
-        """Of the programs by name, or of those that hold these sockets: the share of a core that the busiest
-        thread used or waited for in this time. Empty: not known."""
+    def used(self, inodes: Iterable[int], start_s: float, end_s: float) -> Used:
+        """Of the programs, or of those that hold these sockets, in this time."""
         found: dict[str, float] = {}
         with self._lock:
+            owners = [*chain.from_iterable(self._owners.get(each, ()) for each in set(inodes))]
+            holders = frozenset(each.name for each in owners)
             if bisect_right(self._looks_s, end_s) - bisect_left(self._looks_s, start_s) < _LEAST_LOOKS:
-                return found
-            processes = (
-                chain(self._present.values(), self._ended)
-                if self._follows_family
-                else chain.from_iterable(self._owners.get(each, ()) for each in set(inodes))
-            )
-            for process in processes:
+                return Used(found, holders)
+            every = chain(self._present.values(), self._ended)
+            for process in every if self._follows_family else owners:
                 shares = (thread.share(start_s, end_s) for thread in process.all_threads())
                 known = [share for share in shares if share is not None]
                 if known:
                     found[process.name] = max(*known, found.get(process.name, 0.0))
-        return found
+        return Used(found, holders)
 
     def _run(self) -> None:
         wait_s = self._interval_s
@@ -195,8 +202,7 @@ class Programs:
     def _look(self) -> float:
         """Returns the processor time of the look itself."""
         begun_s = thread_time()
-        if not self._follows_family:
-            self._find_owners_if_due()
+        self._find_owners_if_due()
         found_s = thread_time()
         with self._lock:
             before_s = self._looks_s[-1] if self._looks_s else None
@@ -263,7 +269,8 @@ class Programs:
         for each in wanted:
             self._owner_looks[each] = self._owner_looks.get(each, 0) + 1
         with suppress(OSError):
-            for name in filter(str.isdigit, _names("/proc")):
+            names = map(str, [*self._present]) if self._follows_family else _names("/proc")
+            for name in filter(str.isdigit, names):
                 if held := _socket_inodes(name) & wanted:
                     self._holds(int(name), held)
 

@@ -191,13 +191,13 @@ class Watching:
 
     def seen_so_far(self, pings: pl.DataFrame | None = None) -> HostSeen:
         """What has been seen, without looking at routes and devices. The watch goes on."""
-        return seen(self._watch, HostFacts(), pings, shares=self._programs.shares)
+        return seen(self._watch, HostFacts(), pings, used_by=self._programs.used)
 
     def seen(self, pings: pl.DataFrame | None = None, *, names_it: str = "") -> HostSeen:
         """What was seen. It ends the watch."""
         self.stop()
         host = facts(self._before, largest_remotes(self._watch))
-        return seen(self._watch, host, pings, names_it=names_it, shares=self._programs.shares)
+        return seen(self._watch, host, pings, names_it=names_it, used_by=self._programs.used)
 
 
 def wait(

@@ -14,6 +14,9 @@ from bentpipe.doctor.view import View
 from bentpipe.words.wording import percent
 
 _BUSY = 0.95
+_APART = 0.5
+"""A program beside the one that holds the connection may limit it, as behind a pipe, or have nothing to do
+with it."""
 
 
 def with_processor(view: View, claims: Sequence[Claim]) -> list[Claim]:
@@ -26,13 +29,16 @@ def with_processor(view: View, claims: Sequence[Claim]) -> list[Claim]:
     own = "sender-application" if view.at_sender else "receiver-application"
     if share < _BUSY:
         return list(claims)
+    holders = view.evidence.holders
+    is_apart = bool(holders) and program not in holders
+    apart = ", which does not hold the connection," if is_apart else ""
     return [
         replace(
             each,
             kind="cpu",
-            certainty=min(each.certainty, 1.0),
-            because=f"{program} used a processor, or waited for one, in {percent(min(share, 1.0))} of the "
-            f"time: {each.because}",
+            certainty=min(each.certainty, _APART if is_apart else 1.0),
+            because=f"{program}{apart} used a processor, or waited for one, in {percent(min(share, 1.0))} "
+            f"of the time: {each.because}",
             evidence={**each.evidence, "program": program, "processor_share": round(share, 4)},
             formula="time on a processor + time waiting for one >= 95 % of the transfer's",
             otherwise="a program that sleeps",
