@@ -1,5 +1,5 @@
 # `make demo` and `make test` do all the set-up themselves.
-.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-law bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-module bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-full check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
+.PHONY: setup demo test test-all test-loop lint fuzz bench bench-live bench-sim bench-store bench-sweep bench-report bench-labs bench-hosts bench-start bench-fec bench-coded bench-gateway bench-gateway-live bench-gateway-law bench-gateway-peers bench-protocol bench-capture bench-watch bench-playground bench-module bench-carrier check-interrupted validate calibrate check-intervals check-query check-calc check-doctor check-doctor-bursts check-doctor-full check-doctor-live check-captures train-doctor check-tune story-tune check-gateway check-gateway-protocols soak-gateway wheel check-wheel gateway-binary container check-container deb check-deb check-upgrade docs wasm playground lessons site clean
 
 python := .venv/bin/python
 bentpipe := .venv/bin/bentpipe
@@ -190,6 +190,10 @@ check-calc: setup
 # `bentpipe doctor` on labs with known limits: the confusion matrix of docs/doctor-accuracy.md. RUNS=20 takes more of each kind and half.
 check-doctor: setup
 	@$(python) benches/doctor $(if $(RUNS),--runs $(RUNS)) $(ARGS)
+
+# How near it is to the length of bursts of losses, and how near the lab of such a path: RUNS=8 (a minute or two).
+check-doctor-bursts: setup
+	@$(python) benches/doctor/bursts.py $(if $(RUNS),--runs $(RUNS)) $(ARGS)
 
 # How often it calls the full path of an ordinary host ill, by itself or beside others: RUNS=300, ARGS=--alone.
 check-doctor-full: setup
