@@ -31,7 +31,7 @@ from bentpipe.analysis.intervals import interval
 from bentpipe.doctor.claim import known
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import PathSeen
-from bentpipe.doctor.reproduced import SEEDS, lab_of, own_path
+from bentpipe.doctor.reproduced import AS_MUCH, SEEDS, lab_of, own_path
 from bentpipe.doctor.simulating import Outcome, outcomes
 from bentpipe.errors import BentpipeError
 
@@ -42,9 +42,6 @@ _SIMULATORS_ERROR = 0.06
 _BY_LOSS = {"random-loss", "short-queue", "policer", "line-drops", "reordering"}
 _FULL = 0.8
 _BBR_PASSES = ("random-loss", "short-queue", "reordering")
-_AS_MUCH = 2.0
-"""A lab that carries more than so many times what was seen lacks what limited; one that carries less has too
-much of it."""
 
 
 @dataclass(frozen=True)
@@ -174,10 +171,10 @@ def _cure(
     ends = (spread.low * seen_bit_s, spread.high * seen_bit_s, mean)
     payload = 1 / of.view.wire_scale
     # A rate at which something dropped may be far below the path's.
-    least = 0.0 if path.rate_bounds else seen_bit_s / _AS_MUCH
+    least = 0.0 if path.rate_bounds else seen_bit_s / AS_MUCH
     # BBR does not answer to such losses, so it matters little whether the lab has as many.
     is_passed = of.findings[0].kind in _BBR_PASSES and "host.congestion_control" in change
-    agrees = least <= mean_before <= (math.inf if is_passed else _AS_MUCH * seen_bit_s)
+    agrees = least <= mean_before <= (math.inf if is_passed else AS_MUCH * seen_bit_s)
     said = spread.mean * seen_bit_s
     if agrees and (document.get("until") == "done" or _fills(document, mean / payload)):
         said = max(mean, seen_bit_s) if mean >= mean_before else mean
@@ -198,7 +195,7 @@ def _cure(
         high if path.rate_bit_s is not None else None,
         mean,
         mean_before,
-        _on_others(*runs, path) if 1 / _AS_MUCH <= mean_before / seen_bit_s <= _AS_MUCH else NOT_KNOWN,
+        _on_others(*runs, path) if 1 / AS_MUCH <= mean_before / seen_bit_s <= AS_MUCH else NOT_KNOWN,
     )
 
 

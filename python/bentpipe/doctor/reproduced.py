@@ -21,6 +21,9 @@ from bentpipe.errors import BentpipeError
 
 SEEDS = (1, 2, 3, 4, 5)
 _NOT_IN_A_LAB = {"sender-application", "receiver-application", "cpu", "pacing", "mtu", "unknown"}
+AS_MUCH = 2.0
+"""A lab that carries more than so many times what was seen lacks what limited; one that carries less has too
+much of it."""
 _TIMES = 4
 """Of a path whose rate is not known, how much more than was seen it may carry in the simulation."""
 
@@ -63,9 +66,10 @@ def lab_of(of: Diagnosis, path: PathSeen) -> dict[str, Any] | None:
 
 def reproduced(of: Diagnosis, path: PathSeen) -> Reproduced | None:
     """None where the path is not known, or its lab cannot be simulated or lacks what limited."""
-    if of.findings[0].kind in _NOT_IN_A_LAB:
-        return None
     path = own_path(of, path)
+    first = of.findings[0].kind
+    if first in _NOT_IN_A_LAB or (first == "random-loss" and not path.loss):
+        return None
     document = lab_of(of, path)
     if document is None:
         return None
@@ -74,8 +78,6 @@ def reproduced(of: Diagnosis, path: PathSeen) -> Reproduced | None:
         kind = _first_finding(document, "sender" if of.view.at_sender else "receiver")
     except BentpipeError:
         return None
-    if of.findings[0].kind == "random-loss" and not path.loss:
-        return None  # The lab would lose nothing.
     if kind == "capacity" and path.rate_bit_s is None:
         kind = None
     spread = interval(carried)

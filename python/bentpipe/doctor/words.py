@@ -7,7 +7,7 @@ from bentpipe.doctor.claim import Finding, known
 from bentpipe.doctor.cures import Cure, OnOthers
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.path_seen import Interval, PathSeen, telling
-from bentpipe.doctor.reproduced import Reproduced
+from bentpipe.doctor.reproduced import AS_MUCH, Reproduced
 from bentpipe.words.digits import digits
 from bentpipe.words.wording import duration, listed, percent, plural, rate, ratio_interval, size
 
@@ -22,8 +22,6 @@ _ORDER = "Shares are of the time. What cost most comes first, or capacity on a p
 _BESIDE = ("bufferbloat", "split")
 """Kinds whose time other findings count, too."""
 
-_LIKE = 2.0
-"""Up to this factor a simulated goodput is like the one that was seen."""
 _LONGER_S = 0.01
 _CLEARLY = 1.25
 """A mean wait is told if it changes by `_LONGER_S` and by this factor or more."""
@@ -139,7 +137,7 @@ def reproduced_words(of: Diagnosis, again: Reproduced) -> str:
     interval = f" ({' to '.join(ends)})" if ends != (mean, mean) else ""
     kind = f", limited by {again.kind}" if again.kind else ""
     words = f"Seen {rate(seen)}; simulated on the path as seen {mean}{interval}{kind}."
-    if not 1 / _LIKE <= again.goodput_bit_s / max(seen, 1.0) <= _LIKE:
+    if not 1 / AS_MUCH <= again.goodput_bit_s / max(seen, 1.0) <= AS_MUCH:
         words += " So this lab lacks what limited, and what it gives of a change is a hint at most."
     return words
 
