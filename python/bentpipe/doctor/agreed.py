@@ -4,9 +4,8 @@ from collections.abc import Iterator
 
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.evidence import Offered
+from bentpipe.doctor.words import LEAST_SHARE
 
-_LEAST_SHARE = 0.01
-"""Of the time, from which a finding is shown."""
 _OPTIONS = {
     "timestamps": ("time stamps were", "them"),
     "sack": ("SACK was", "it"),
@@ -20,7 +19,7 @@ def not_agreed(of: Diagnosis) -> Iterator[str]:
     limiting = {
         each.evidence.get("option")
         for each in of.findings
-        if each.kind == "tcp-options" and each.share >= _LEAST_SHARE
+        if each.kind == "tcp-options" and each.share >= LEAST_SHARE
     }
     for option, (what, them) in _OPTIONS.items():
         lacking = _who_lacks(of, option)

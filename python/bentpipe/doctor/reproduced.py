@@ -85,5 +85,5 @@ def reproduced(of: Diagnosis, path: PathSeen) -> Reproduced | None:
 
 
 def _first_finding(document: Mapping[str, Any], seen_from: SeenFrom) -> str | None:
-    found = diagnose_all(from_run.transfers(*run_of(document, SEEDS[0]), seen_from))
+    found = diagnose_all(from_run.transfers(*run_of(document), seen_from))
     return next((each.findings[0].kind for each in found if each.evidence.name == "transfer"), None)

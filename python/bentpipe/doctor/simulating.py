@@ -53,9 +53,11 @@ def goodputs(document: Mapping[str, Any], change: Mapping[str, Any], seeds: Sequ
     return [each.goodput_bit_s for each in outcomes(document, change, seeds)]
 
 
-def run_of(document: Mapping[str, Any], seed: int) -> tuple[Record, Mapping[str, pl.DataFrame]]:
-    """The record and the tables of both ends. Raises BentpipeError."""
-    record, tables = _simulated(_point(document, {}).with_seed(seed))
+def run_of(
+    document: Mapping[str, Any], options: EngineOptions | None = None
+) -> tuple[Record, Mapping[str, pl.DataFrame]]:
+    """The record and the tables of both ends, with the lab's own seed. Raises BentpipeError."""
+    record, tables = _simulated(_point(document, {}), options)
     return record, {name: pl.read_parquet(io.BytesIO(tables[name])) for name in ("sockets", "flows", "pings")}
 
 
@@ -77,9 +79,9 @@ def _point(document: Mapping[str, Any], change: Mapping[str, Any]) -> Point:
     return next(iter(lab.cells())).first
 
 
-def _simulated(point: Point) -> tuple[Record, dict[str, bytes]]:
+def _simulated(point: Point, options: EngineOptions | None = None) -> tuple[Record, dict[str, bytes]]:
     SimEngine().check(point.spec)
-    return simulated(point, EngineOptions(), lambda *_told: None, into=None, length_s=1.0)
+    return simulated(point, options or EngineOptions(), lambda *_told: None, into=None, length_s=1.0)
 
 
 def _carried_bit_s(work: Mapping[str, Any]) -> float:

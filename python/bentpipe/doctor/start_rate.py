@@ -21,8 +21,6 @@ simulated waits are nearest to the seen ones when as many bytes were delivered (
 7. What would take more than some million segments to simulate is left out.
 """
 
-import io
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,12 +32,11 @@ from bentpipe.doctor.buffers_seen import buffers_of_hosts
 from bentpipe.doctor.diagnosis import Diagnosis
 from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.from_run import transfers
+from bentpipe.doctor.simulating import run_of
 from bentpipe.doctor.told_rate import ToldRate
 from bentpipe.doctor.view import HEADERS_BYTES, View
 from bentpipe.engines.base import EngineOptions
-from bentpipe.engines.sim import SimEngine, simulated
 from bentpipe.errors import BentpipeError
-from bentpipe.lab.load import Lab
 
 _GROWN = 0.9
 _AFTER_ROUND_TRIPS = 1
@@ -203,14 +200,9 @@ def _simulated(of: Diagnosis, rate_bit_s: float | None, until_s: float) -> _Star
         **buffers_of_hosts(of, sender, receiver),
         "workload": [{"name": "transfer", "kind": "bulk", "direction": "down" if down else "up"}],
     }
-    point = next(iter(Lab(**document).cells())).first
-    SimEngine().check(point.spec)
     every_s = min(max(_FINE_OF_ROUND_TRIP * base_s, 0.001), _FINE_S)
     options = EngineOptions(sample_interval_ns=round(every_s * 1e9))
-    record, tables = simulated(point, options, lambda *_told: None, into=None, length_s=1.0)
-    frames: Mapping[str, pl.DataFrame] = {
-        name: pl.read_parquet(io.BytesIO(tables[name])) for name in ("sockets", "flows", "pings")
-    }
+    record, frames = run_of(document, options)
     seen_from: SeenFrom = "sender" if of.view.at_sender else "receiver"
     found = next(iter(transfers(record, frames, seen_from)), None)
     if found is None:

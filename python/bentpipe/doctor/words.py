@@ -12,7 +12,8 @@ from bentpipe.words.digits import digits
 from bentpipe.words.wording import duration, listed, percent, plural, rate, ratio_interval, size
 
 _MOST_FINDINGS = 4
-_LEAST_SHARE = 0.01
+LEAST_SHARE = 0.01
+"""Of the time, from which a finding is shown."""
 _WHOLE = 1.005
 _NEAREST_S = 0.005
 """The shortest round trip of the labs that the doctor's rules and trees come from."""
@@ -94,7 +95,7 @@ def users_of(found: Sequence[Diagnosis], paths: Sequence[PathSeen]) -> dict[Path
 
 
 def _shown(of: Diagnosis) -> Sequence[Finding]:
-    large = [each for each in of.findings if each.share >= _LEAST_SHARE]
+    large = [each for each in of.findings if each.share >= LEAST_SHARE]
     return large[:_MOST_FINDINGS] or of.findings[:1]
 
 
