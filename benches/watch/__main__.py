@@ -1,9 +1,11 @@
 """What it costs to watch 1000 sockets: processor time of the watch, and goodput with it and without.
 
-    python benches/watch [--pairs 10] [--seconds 3] [--every 0.1]
+    python benches/watch [--pairs 10] [--seconds 3] [--every 0.1] [--mbit-s 100] [--share 0.05]
 
-500 connections on the loopback, whose 1000 ends are all watched, carry all that two processes can. Turns with
-the watch and without it follow each other; which comes first changes from pair to pair.
+500 connections on the loopback, whose 1000 ends are all watched, carry all that two processes can, or as much
+as `--mbit-s` says. `--share`: of a core, beyond which looks are taken less often, as `doctor --watch` does if
+no interval is given. Turns with the watch and without it follow each other; which comes first changes from
+pair to pair.
 """
 
 import argparse
@@ -40,7 +42,17 @@ def receive(listener: socket.socket, counts: Connection) -> None:
                     carried += key.fileobj.recv_into(room)
 
 
-def send(port: int) -> None:
+def send(port: int, mbit_s: float | None) -> None:
+    """Sends over all connections. `mbit_s`: over all of them together, in pieces of 4 KiB in turn."""
+    if mbit_s is not None:
+        connections = [socket.create_connection(("127.0.0.1", port)) for _ in range(CONNECTIONS)]
+        piece = bytes(4096)
+        gap_s, due_s = len(piece) * 8 / (mbit_s * 1e6), time.monotonic()
+        while True:
+            for connection in connections:
+                connection.sendall(piece)
+                due_s += gap_s
+                time.sleep(max(due_s - time.monotonic(), 0))
     with selectors.DefaultSelector() as ready:
         for _ in range(CONNECTIONS):
             connection = socket.create_connection(("127.0.0.1", port))
@@ -68,12 +80,14 @@ def main() -> None:
     asked.add_argument("--pairs", type=int, default=10)
     asked.add_argument("--seconds", type=float, default=3.0)
     asked.add_argument("--every", type=float, default=0.1)
+    asked.add_argument("--mbit-s", type=float)
+    asked.add_argument("--share", type=float)
     options = asked.parse_args()
     listener = socket.create_server(("127.0.0.1", 0), backlog=CONNECTIONS)
     port = listener.getsockname()[1]
     ours, theirs = multiprocessing.Pipe()
     receiver = multiprocessing.Process(target=receive, args=(listener, theirs), daemon=True)
-    sender = multiprocessing.Process(target=send, args=(port,), daemon=True)
+    sender = multiprocessing.Process(target=send, args=(port, options.mbit_s), daemon=True)
     receiver.start()
     sender.start()
 
@@ -82,7 +96,7 @@ def main() -> None:
         return int(ours.recv())
 
     def watching() -> Watching:
-        begun = Watching(Watched("the port", ports=[port]), options.every)
+        begun = Watching(Watched("the port", ports=[port]), options.every, options.share)
         begun.start()
         return begun
 
@@ -102,18 +116,22 @@ def main() -> None:
         process.terminate()
     watched, missed = min(each["watched"] for each in reports), sum(each["missed"] for each in reports)
     print(
-        f"{watched} sockets watched every {options.every * 1e3:g} ms, "
-        f"{options.pairs} pairs of {options.seconds:g} s"
+        f"{watched} sockets watched every {options.every * 1e3:g} ms"
+        + (f", or less often beyond {options.share:.0%} of a core" if options.share else "")
+        + f"; {options.pairs} pairs of {options.seconds:g} s"
     )
     print(f"processor time of the watch: {fmean(shares):.2%} of a core (largest {max(shares):.2%})")
     programs_s, lasted_s = (sum(each[name] for each in reports) for name in ("programs_s", "lasted_s"))
     print(f"of it, for the programs that own the sockets: {programs_s / lasted_s:.2%} of a core")
     looks = sum(each["looks"] for each in reports)
     each_ms = sum(each["processor_s"] for each in reports) / looks * 1e3
-    print(f"looks: {looks}, {each_ms:.2f} ms each; left out because one before was late: {missed}")
+    print(
+        f"looks: {looks}, every {lasted_s / looks * 1e3:.0f} ms, {each_ms:.2f} ms each; "
+        f"left out because one before was late: {missed}"
+    )
     spread = interval(ratios)
     between = f", 95 % interval {spread.low:.3f} to {spread.high:.3f}" if spread else ""
-    print(f"goodput without: {fmean(plain):.2f} Gbit/s; with the watch, times {fmean(ratios):.3f}{between}")
+    print(f"goodput without: {fmean(plain):.3g} Gbit/s; with the watch, times {fmean(ratios):.3f}{between}")
 
 
 if __name__ == "__main__":

@@ -17,8 +17,10 @@ class SocketWatch:
         ports: Sequence[int],
         processes: Sequence[int],
         loopback: bool,
+        most_share: float | None = None,
     ) -> None:
-        """`addresses` are of the module `ipaddress`. `loopback`: connections of this host with itself too."""
+        """`addresses` are of the module `ipaddress`. `loopback`: connections of this host with itself too.
+        `most_share`: of a core, for looks; those that cost more are taken less often."""
 
     def stop(self) -> None:
         """Ends the sampling, after a last look."""

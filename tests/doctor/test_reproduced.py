@@ -12,6 +12,7 @@ from bentpipe.doctor.diagnosis import Diagnosis, diagnose_all
 from bentpipe.doctor.evidence import SeenFrom
 from bentpipe.doctor.path_seen import paths_seen
 from bentpipe.doctor.reproduced import reproduced
+from bentpipe.doctor.simulating import shortened
 from bentpipe.doctor.words import cure_words, reproduced_words
 
 BULK = {"name": "download", "kind": "bulk", "direction": "down"}
@@ -115,3 +116,15 @@ def test_the_simulated_transfer_is_judged_with_those_beside_it() -> None:
     again = reproduced(of, paths_seen(found)[found.index(of)])
     assert again is not None
     assert again.kind == of.findings[0].kind == "capacity"
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "rate_bit_s", "kept_bytes"),
+    [(3_000_000, 1e7, 3_000_000), (5_000_000_000, 1e7, 500_000_000), (5_000_000_000, 1e9, 1_250_000_000)],
+)
+def test_a_large_file_is_simulated_in_part(size_bytes: int, rate_bit_s: float, kept_bytes: int) -> None:
+    work = {"name": "transfer", "kind": "http", "direction": "down", "size": f"{size_bytes} B"}
+    beside = {"name": "neighbours", "kind": "bulk"}
+    lab = {"until": "done", "duration": "60.0 s", "workload": [work, beside]}
+    short = shortened(lab, rate_bit_s, 0.1)
+    assert short == {**lab, "workload": [{**work, "size": f"{kept_bytes} B"}, beside]}

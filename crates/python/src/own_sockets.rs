@@ -15,13 +15,14 @@ pub struct SocketWatch {
 #[pymethods]
 impl SocketWatch {
     #[new]
-    #[pyo3(signature = (interval_s, *, addresses, ports, processes, loopback))]
+    #[pyo3(signature = (interval_s, *, addresses, ports, processes, loopback, most_share = None))]
     fn new(
         interval_s: f64,
         addresses: Vec<std::net::IpAddr>,
         ports: Vec<u16>,
         processes: Vec<u32>,
         loopback: bool,
+        most_share: Option<f64>,
     ) -> PyResult<Self> {
         let watched = Watched {
             addresses,
@@ -29,7 +30,7 @@ impl SocketWatch {
             processes,
             loopback,
         };
-        let sockets = OwnSockets::start(interval_s, watched)?;
+        let sockets = OwnSockets::start(interval_s, most_share, watched)?;
         Ok(Self { sockets })
     }
 

@@ -71,7 +71,8 @@ def doctor(
         typer.Option(
             "--every",
             metavar="TIME",
-            help="Time between two samples of the sockets. Default: 20ms; 100ms with --watch.",
+            help="Time between two samples of the sockets. Default: 20ms; 100ms with --watch, or longer "
+            "where that would take more than 5 % of a core.",
         ),
     ] = None,
     most_bytes: Annotated[
@@ -219,7 +220,8 @@ def _diagnosed(
 
     every_s = _every_s(host.every or (_WATCHED_EVERY if host.watch else _OWN_EVERY))
     if host.watch:
-        return sources.of_watch(source[0] if source else None, _seconds("--for", host.for_ or "30s"), every_s)
+        what, for_s = source[0] if source else None, _seconds("--for", host.for_ or "30s")
+        return sources.of_watch(what, for_s, every_s, always=host.every is not None)
     if host.exec_:
         return sources.of_command(source, every_s, to_stderr=host.json_)
     if host.to is not None:

@@ -84,13 +84,13 @@ def of_capture(file: Path) -> Iterator[Diagnosed]:
     yield Diagnosed("capture", readable(file.name), _diagnosed(seen.transfers), seen.remarks)
 
 
-def of_watch(what: str | None, for_s: float, every_s: float) -> Iterator[Diagnosed]:
-    """This host's sockets for a time, or until Ctrl-C."""
-    from bentpipe.doctor.watching import Watching, wait, watched
+def of_watch(what: str | None, for_s: float, every_s: float, *, always: bool) -> Iterator[Diagnosed]:
+    """This host's sockets for a time, or until Ctrl-C. `always`: every so often, whatever it costs."""
+    from bentpipe.doctor.watching import MOST_SHARE, Watching, wait, watched
     from bentpipe.words.wording import duration
 
     over = watched(what)
-    with Watching(over, every_s) as watching:
+    with Watching(over, every_s, None if always else MOST_SHARE) as watching:
         with interruption.put_off() as asked, _progress() as tell:
             say(f"Watching {over.words} for {duration(for_s)}. Ctrl-C ends it.")
             wait(

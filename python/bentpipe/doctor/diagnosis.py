@@ -250,8 +250,11 @@ def _merged(found: Sequence[Finding]) -> list[Finding]:
 
 
 def _counted(seen: View) -> Flags:
-    """The samples between the first payload and the last."""
+    """The samples between the first payload, or a shut window that keeps payload back, and the last."""
     sends = (seen.total_bit_s > 0) | (np.nan_to_num(seen.flight) > 0)
+    with np.errstate(invalid="ignore"):
+        kept_back = seen.grown("rwnd_limited_s") > 0 if seen.at_sender else seen["unread_bytes"] > 0
+        sends |= (seen["rwnd_bytes"] < seen.mss) & kept_back
     if not sends.any():
         return np.zeros(seen.size, bool)
     begin_s, end_s = seen.time_s[sends].min(), seen.evidence.end_s

@@ -151,6 +151,8 @@ def _transfer(reading: Reading, flow: Mapping[str, Any], still: Flags, behind_s:
     delivered_bytes = flow["delivered_bytes"]
     if stood:
         end_s, delivered_bytes = flow["end_s"], int(sampled["delivered_bytes"].max() or 0)  # type: ignore[arg-type]
+    elif _ends_shut(sampled, flow):
+        end_s = flow["end_s"]
     mss_bytes, sampled_frame = flow["mss_bytes"] or None, samples(frame)
     payload_s = first_payload_s(sampled_frame, mss_bytes)
     if still.any() and payload_s is not None and sampled["time_s"][int(still.argmax())] < payload_s:
@@ -176,6 +178,13 @@ def _transfer(reading: Reading, flow: Mapping[str, Any], still: Flags, behind_s:
         train_rates=[(rate_bit_s, count) for rate_bit_s, count in flow["train_rates"]],
         first_payload_s=payload_s,
     )
+
+
+def _ends_shut(sampled: pl.DataFrame, flow: Mapping[str, Any]) -> bool:
+    """Whether the receive window has no room for a segment at the end: its reader has stopped, and whoever
+    waits for the transfer waits until then."""
+    windows = sampled["rwnd_bytes"].drop_nulls()
+    return bool(windows.len()) and int(windows[-1]) < flow["mss_bytes"]
 
 
 def _stands_still(reading: Reading, flow: Mapping[str, Any]) -> Flags:

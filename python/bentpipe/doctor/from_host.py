@@ -15,7 +15,7 @@ import numpy as np
 import polars as pl
 
 from bentpipe._core import SocketWatch
-from bentpipe.doctor.arrays import Flags
+from bentpipe.doctor.arrays import Flags, Floats
 from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
 from bentpipe.doctor.host_facts import HostFacts
 from bentpipe.doctor.processes import Used
@@ -29,6 +29,8 @@ LEAST_BYTES = 20_000
 unless it stands still."""
 _WITHIN_HOST_S = 0.001
 """A round trip within a host is shorter, unless something delays it."""
+_LEAST_SHUT_S = 1.0
+"""For so long a window is shut if that alone makes a connection worth showing."""
 _APART_S = 1.0
 """Connections with a longer pause between them are transfers of their own."""
 _LONGER = 2
@@ -142,23 +144,24 @@ def _halves(
         ]
         is_large = max(carried for _, carried, _ in ways) >= LEAST_BYTES
         may_stand = (facts["timeouts"] or 0) >= LEAST_TIMEOUTS
-        if not (is_large or may_stand):
+        if not (is_large or may_stand or facts["window_shut"]):
             continue
         columns = watch.samples(place)
         still = _stands_still(columns, was_before=facts["was_before"])
-        if not (is_large or still.any()):
+        if not (is_large or still.any() or facts["window_shut"]):
             continue
         raw = _table(columns)
         begun = not facts["was_before"] or _has_all(raw, still)
         frame = raw if begun else raw.with_columns(pl.col(name) - pl.col(name).first() for name in _COUNTERS)
         for seen_from, carried, counter in ways:
+            time_s = frame["time_s"].to_numpy()
             stood = still if seen_from == "sender" else np.zeros_like(still)
-            if carried < LEAST_BYTES and not stood.any():
+            shut = _is_shut(frame, seen_from)
+            if carried < LEAST_BYTES and not stood.any() and _sum_s(time_s, shut) < _LEAST_SHUT_S:
                 continue
             start_s, end_s = _lasted(frame, counter, facts, interval_s)
-            time_s = frame["time_s"].to_numpy()
-            if stood.any():
-                start_s, end_s = min(start_s, float(time_s[stood][0])), max(end_s, float(time_s[stood][-1]))
+            if (waits := stood | shut).any():
+                start_s, end_s = min(start_s, float(time_s[waits][0])), max(end_s, float(time_s[waits][-1]))
             # The kernel counts a client's SYN.
             payload = 0 if carried == 1 else carried
             yield _Half(
@@ -187,6 +190,22 @@ def _stands_still(columns: Mapping[str, Any], *, was_before: bool) -> Flags:
     outstanding = np.fmin(unacked * full, sent - again - acked)
     before = float(np.nan_to_num(timeouts[0] - np.nan_to_num(backoff[0]))) if was_before else 0.0
     return stands_still(acked, outstanding, timeouts, full, before)
+
+
+def _is_shut(frame: pl.DataFrame, seen_from: SeenFrom) -> Flags:
+    """The samples in which the receive window has no room for a segment, and the sender has more. Whoever
+    waits for the transfer waits then, too."""
+    mss = pl.col("mss_bytes")
+    if seen_from == "sender":
+        found = (pl.col("snd_wnd_bytes") < mss) & (pl.col("rwnd_limited_s").diff() > 0)
+    else:
+        found = pl.col("rcv_wnd_bytes") < mss
+    return frame.select(found.fill_null(value=False)).to_series().to_numpy()
+
+
+def _sum_s(time_s: Floats, where: Flags) -> float:
+    """A sample is about the time since the one before."""
+    return float(np.diff(time_s, prepend=time_s[:1])[where].sum())
 
 
 def _has_all(raw: pl.DataFrame, still: Flags) -> bool:
@@ -339,6 +358,12 @@ def _remarks(report: Mapping[str, Any], left_out: int, small: int, connections: 
     if report["missed"] > max(report["looks"] // 20, 1):
         found.append(
             f"{report['missed']} looks were left out: those before them took longer than the interval."
+        )
+    if report["spared"] > report["looks"] / 2:
+        apart_ms = report["lasted_s"] / report["looks"] * 1e3
+        found.append(
+            f"The sockets were sampled every {apart_ms:.0f} ms on average, because more looks would have taken "
+            "too much of a core. --every sets the time between two."
         )
     if report["first_error"]:
         found.append(f"{report['errors']} looks failed: {report['first_error']}.")

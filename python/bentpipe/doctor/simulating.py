@@ -17,16 +17,21 @@ from bentpipe.runs.record import Record
 
 _MOST_BYTES = 200e6
 """Payload of a simulated run: longer ones are cut, and still hold this."""
+_MOST_OF_A_FILE = 500e6
+"""Its start counts, too: what is cut has to be long beside it."""
 _LEAST_S = 10.0
 _ROUND_TRIPS = 40
 _MOST_KEPT = 512
 
 
 def shortened(document: dict[str, Any], rate_bit_s: float, rtt_s: float) -> dict[str, Any]:
-    """The lab with a shorter run, if it carries much at that rate. A file is transferred whole."""
-    if document.get("until") == "done":
-        return document
+    """The lab with a shorter run or a smaller file, if it carries much at that rate."""
     length_s = max(_MOST_BYTES * 8 / rate_bit_s, _LEAST_S, _ROUND_TRIPS * rtt_s)
+    if document.get("until") == "done":
+        transfer, *others = document["workload"]
+        most_bytes = max(rate_bit_s * length_s / 8, _MOST_OF_A_FILE)
+        file_bytes = min(int(transfer["size"].split()[0]), round(most_bytes))
+        return {**document, "workload": [{**transfer, "size": f"{file_bytes} B"}, *others]}
     asked_s = float(document["duration"].split()[0])
     return {**document, "duration": f"{min(length_s, asked_s):.1f} s"}
 

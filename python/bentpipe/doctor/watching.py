@@ -27,6 +27,8 @@ from bentpipe.words.wording import listed, plural, size
 _SAID = re.compile(r"(?:(port|pid):|:)?([0-9]+)")
 _MOST_PORT = 65535
 _LOOK_S = 0.1
+MOST_SHARE = 0.05
+"""Of a core, for a watch whose interval nobody gave."""
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -143,7 +145,8 @@ def first_address(host: str, option: str) -> str:
 class Watching:
     """A watch that runs from its entry on."""
 
-    def __init__(self, over: Watched, every_s: float) -> None:
+    def __init__(self, over: Watched, every_s: float, most_share: float | None = None) -> None:
+        """`most_share`: of a core, for looks at sockets; those that cost more are taken less often."""
         self._before = counters()
         try:
             self._watch = SocketWatch(
@@ -152,6 +155,7 @@ class Watching:
                 ports=over.ports,
                 processes=over.processes,
                 loopback=over.loopback,
+                most_share=most_share,
             )
         except OSError as error:
             raise EngineError(f"cannot watch this host's sockets: {error.strerror or error}") from None

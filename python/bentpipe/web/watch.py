@@ -80,10 +80,10 @@ class HostWatch:
 
 def _begun(what: str) -> tuple[str, Any]:
     """What is watched, in words, and the watch."""
-    from bentpipe.doctor.watching import Watching, watched  # noqa: PLC0415 - slow to load
+    from bentpipe.doctor.watching import MOST_SHARE, Watching, watched  # noqa: PLC0415 - slow to load
 
     over = watched(what or None)
-    return printable(over.words), Watching(over, _EVERY_S)
+    return printable(over.words), Watching(over, _EVERY_S, MOST_SHARE)
 
 
 def _seen(watching: Any) -> dict[str, Any]:

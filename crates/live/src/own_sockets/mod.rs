@@ -1,9 +1,10 @@
-//! This host's own TCP sockets, sampled by `sock_diag(7)` at a fixed interval, on a thread of its own. It takes no rights.
+//! This host's own TCP sockets, sampled by `sock_diag(7)` at an interval, on a thread of its own. It takes no rights.
 //!
 //! What is kept of a sample is what the kernel said, as bytes: reading them is left to the end, so that a look costs little more
 //! than the kernel's own list. Of samples that say the same one after another, the first and the last are kept.
 
 mod owners;
+mod pace;
 mod store;
 
 use crate::clock::monotonic_ns;
@@ -11,6 +12,7 @@ use crate::closings::Closings;
 use crate::sock_diag::SockDiag;
 use bentpipe_wire::sock_diag::TcpSocket;
 use owners::Owners;
+use pace::Pace;
 use serde::Serialize;
 use std::collections::HashSet;
 use std::io;
@@ -22,9 +24,6 @@ use std::time::Duration;
 use store::Store;
 
 pub use store::{Columns, ConnectionFacts};
-
-const SHORTEST_NS: i64 = 1_000_000;
-const LONGEST_NS: i64 = 3_600_000_000_000;
 
 /// Which sockets are watched: those of which all that is given here is true.
 #[derive(Clone, Debug, Default)]
@@ -42,9 +41,11 @@ pub struct Watched {
 /// What the sampling says of itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OwnSocketsReport {
-    /// It doubles when there is no more room for samples.
+    /// The latest. It doubles when there is no more room for samples, and is longer where looks cost too much.
     pub interval_s: f64,
     pub looks: u64,
+    /// Looks after which the interval was longer because they cost too much.
+    pub spared: u64,
     /// Looks whose time passed while one before was still being taken.
     pub missed: u64,
     /// Sockets in the latest look that are watched.
@@ -74,14 +75,14 @@ struct Shared {
 }
 
 impl OwnSockets {
-    /// Begins to sample in this network namespace.
-    pub fn start(interval_s: f64, watched: Watched) -> io::Result<Self> {
-        let interval_ns = ((interval_s * 1e9) as i64).clamp(SHORTEST_NS, LONGEST_NS);
+    /// Begins to sample in this network namespace. `most_share`: of a core, for looks; those that cost more are taken less often.
+    pub fn start(interval_s: f64, most_share: Option<f64>, watched: Watched) -> io::Result<Self> {
+        let pace = Pace::new(interval_s, most_share);
         let sockets = SockDiag::open()?;
         let shared = Arc::new(Mutex::new(Shared {
             store: Store::default(),
             report: OwnSocketsReport {
-                interval_s: interval_ns as f64 / 1e9,
+                interval_s: pace.interval_ns() as f64 / 1e9,
                 ..OwnSocketsReport::default()
             },
         }));
@@ -94,7 +95,7 @@ impl OwnSockets {
         };
         let thread = Builder::new()
             .name("own sockets".into())
-            .spawn(move || sampling.run(sockets, interval_ns, &stopped))?;
+            .spawn(move || sampling.run(sockets, pace, &stopped))?;
         Ok(Self {
             shared,
             until: Some(until),
@@ -149,7 +150,7 @@ struct Sampling {
 }
 
 impl Sampling {
-    fn run(mut self, mut sockets: SockDiag, mut interval_ns: i64, stopped: &Receiver<()>) {
+    fn run(mut self, mut sockets: SockDiag, mut pace: Pace, stopped: &Receiver<()>) {
         let zero_ns = monotonic_ns();
         let closings = sockets.closings();
         let mut received = vec![0; 65_536];
@@ -167,8 +168,11 @@ impl Sampling {
             }
             let mut shared = lock(&self.shared);
             if shared.store.make_room() {
-                interval_ns = (2 * interval_ns).min(LONGEST_NS);
+                pace.double();
             }
+            let used_s = processor_s();
+            pace.looked(used_s - shared.report.processor_s);
+            let interval_ns = pace.interval_ns();
             let next_ns = ((monotonic_ns() - zero_ns).div_euclid(interval_ns) + 1) * interval_ns;
             let carried_bytes = shared.store.carried_bytes();
             let report = &mut shared.report;
@@ -177,7 +181,8 @@ impl Sampling {
             report.interval_s = interval_ns as f64 / 1e9;
             report.lasted_s = time_s;
             report.carried_bytes = carried_bytes;
-            report.processor_s = processor_s();
+            report.processor_s = used_s;
+            report.spared += u64::from(pace.is_slowed());
             if ends {
                 return;
             }
@@ -309,7 +314,7 @@ mod tests {
             loopback: true,
             ..Watched::default()
         };
-        let mut sockets = OwnSockets::start(0.01, watched).unwrap();
+        let mut sockets = OwnSockets::start(0.01, None, watched).unwrap();
         assert!(until(|| sockets.report().watched == 2));
         client.write_all(&[7; 12_000]).unwrap();
         drop(client);
@@ -354,7 +359,7 @@ mod tests {
                 loopback,
                 ..Watched::default()
             };
-            let mut sockets = OwnSockets::start(0.01, watched).unwrap();
+            let mut sockets = OwnSockets::start(0.01, None, watched).unwrap();
             assert!(until(|| sockets.report().looks >= 2));
             sockets.stop();
             assert!(sockets.connections().is_empty());
@@ -370,7 +375,7 @@ mod tests {
             loopback: true,
             ..Watched::default()
         };
-        let mut sockets = OwnSockets::start(0.01, watched).unwrap();
+        let mut sockets = OwnSockets::start(0.01, None, watched).unwrap();
         assert!(until(|| sockets.report().looks >= 2));
         let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
         drop((listener, client));
@@ -391,7 +396,7 @@ mod tests {
             loopback: true,
             ..Watched::default()
         };
-        let mut sockets = OwnSockets::start(0.01, watched).unwrap();
+        let mut sockets = OwnSockets::start(0.01, None, watched).unwrap();
         let _client = TcpStream::connect(("127.0.0.1", port)).unwrap();
         assert!(until(|| sockets.report().watched == 2));
         let of_server = |sockets: &OwnSockets| {
@@ -416,7 +421,7 @@ mod tests {
             loopback: true,
             ..Watched::default()
         };
-        let mut sockets = OwnSockets::start(0.01, watched).unwrap();
+        let mut sockets = OwnSockets::start(0.01, None, watched).unwrap();
         assert!(until(|| sockets.report().watched == 2));
         sockets.stop();
         let mut sleeper = std::process::Command::new("sleep")
@@ -429,7 +434,7 @@ mod tests {
             loopback: true,
             ..Watched::default()
         };
-        let mut sockets = OwnSockets::start(0.01, other).unwrap();
+        let mut sockets = OwnSockets::start(0.01, None, other).unwrap();
         assert!(until(|| sockets.report().looks >= 6));
         sockets.stop();
         sleeper.kill().unwrap();

@@ -67,6 +67,13 @@ impl Said {
     fn carried(&self) -> u64 {
         self.acked() + self.received()
     }
+
+    fn window_shut(&self) -> bool {
+        let info = self.info();
+        let is_shut = |window: Option<u32>| matches!((window, info.snd_mss()), (Some(window), Some(mss)) if window < mss);
+        is_shut(info.snd_wnd()) && info.notsent_bytes().is_some_and(|waiting| waiting > 0)
+            || is_shut(info.rcv_wnd())
+    }
 }
 
 fn copied<const N: usize>(bytes: &[u8]) -> ([u8; N], usize) {
@@ -110,6 +117,9 @@ pub struct ConnectionFacts {
     pub received_bytes: u64,
     /// Retransmission timeouts since the connection began, as the kernel counts them from 6.7 on.
     pub timeouts: Option<u16>,
+    /// In the latest sample less than a segment fits into a receive window: the peer's, and something waits to be sent, or
+    /// this end's.
+    pub window_shut: bool,
     /// What both ends offered (`TCP_INFO`'s options).
     pub timestamps: bool,
     pub sack: bool,
@@ -249,6 +259,7 @@ impl Connection {
             sent_bytes: grown(Said::acked),
             received_bytes: grown(Said::received),
             timeouts: last.info().total_rto(),
+            window_shut: last.window_shut(),
             timestamps: options & 1 != 0,
             sack: options & 2 != 0,
             window_scaling: options & 4 != 0,
@@ -352,6 +363,23 @@ mod tests {
             .iter()
             .find(|(name, _)| *name == "sndbuf_bytes");
         assert_eq!(size.unwrap().1, [50_529_027.0; 2]);
+    }
+
+    #[test]
+    fn a_window_that_holds_less_than_a_segment_is_shut() {
+        let facts = |snd_wnd: u32, rcv_wnd: u32, notsent: u32| {
+            let mut bytes = info(0, 0);
+            for (at, value) in [(16, 1448), (228, snd_wnd), (232, rcv_wnd), (144, notsent)] {
+                bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+            }
+            let mut store = Store::default();
+            store.begin(&socket(&bytes), 0.0);
+            store.facts()[0].window_shut
+        };
+        assert!(facts(0, 65_536, 9000));
+        assert!(facts(65_536, 700, 0));
+        assert!(!facts(0, 65_536, 0));
+        assert!(!facts(65_536, 65_536, 9000));
     }
 
     #[test]

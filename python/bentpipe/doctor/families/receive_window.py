@@ -185,7 +185,7 @@ def _at_the_end(view: View, closed: Flags) -> Flags:
 def _held(view: View) -> Flags:
     """Where a receiver's buffer holds much that the application has not read. What waits for a missing
     segment is in the buffer, too, and leaves the window as it was."""
-    fell = view["rwnd_bytes"] < _CLOSED * _largest_so_far(view)
+    fell = _fell(view)
     much = view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"]
     found: Flags = much & fell & (view.grown("out_of_order") <= 0) & ~waits_for_holes(view)
     return found
@@ -193,7 +193,13 @@ def _held(view: View) -> Flags:
 
 def _closed(view: View) -> Flags:
     """Where the window is smaller than it was. What waits for a missing segment is in the buffer too."""
-    found: Flags = (view["rwnd_bytes"] < _CLOSED * _largest_so_far(view)) & ~view.recovering
+    return _fell(view) & ~view.recovering
+
+
+def _fell(view: View) -> Flags:
+    """Where the window is smaller than it was, or has no room for a segment."""
+    window = view["rwnd_bytes"]
+    found: Flags = window < np.maximum(_CLOSED * _largest_so_far(view), view.mss)
     return found
 
 
