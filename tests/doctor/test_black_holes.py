@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 import polars as pl
 import pytest
+from made_packets import ACK, FIN, KNOWN_S, MSS, RTT_S, SYN, TIMERS_S, Talk
 
 import bentpipe
 from bentpipe._core import SocketWatch
@@ -20,7 +21,6 @@ from bentpipe.doctor.from_host import HostSeen, seen
 from bentpipe.doctor.host_facts import HostFacts
 from bentpipe.doctor.processes import Used
 from bentpipe.doctor.words import transfer_lines
-from made_packets import ACK, FIN, KNOWN_S, MSS, RTT_S, SYN, TIMERS_S, Talk
 
 SMALLER = 1024
 LASTS_S = 6.0

@@ -4,19 +4,21 @@ import contextlib
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from made_packets import MSS, RTT_S, WINDOW, Talk
 
 from bentpipe.doctor.diagnosis import diagnose
 from bentpipe.doctor.from_host import HostSeen
 from bentpipe.doctor.watching import Watched, Watching
-from made_packets import MSS, RTT_S, WINDOW, Talk
 from waiting import wait_for
 
 READ = 3_000_000
 STOPS_S = 2.0
+LATE_S = 1.0
 
 
 @contextlib.contextmanager
@@ -49,10 +51,11 @@ def stopped_reader() -> Iterator[tuple[int, threading.Event]]:
 
 
 def watched(*, before: bool) -> HostSeen:
-    """`before`: the watch begins before the reader stops."""
+    """`before`: the watch begins before the reader stops, or else long after."""
     with stopped_reader() as (port, stopped):
         if not before:
             assert stopped.wait(10)
+            time.sleep(LATE_S)
         with Watching(Watched("the port", ports=[port]), 0.02) as watching:
             assert stopped.wait(10)
             lasted_s = watching.report()["lasted_s"]

@@ -31,6 +31,7 @@ _WITHIN_HOST_S = 0.001
 """A round trip within a host is shorter, unless something delays it."""
 _LEAST_SHUT_S = 1.0
 """For so long a window is shut if that alone makes a connection worth showing."""
+_MOST_AGAIN = 1000
 _APART_S = 1.0
 """Connections with a longer pause between them are transfers of their own."""
 _LONGER = 2
@@ -164,8 +165,9 @@ def _halves(
                 start_s, end_s = min(start_s, float(time_s[waits][0])), max(end_s, float(time_s[waits][-1]))
             # The kernel counts a client's SYN.
             payload = 0 if carried == 1 else carried
+            every = _with_looks_between(frame, shut, interval_s)
             yield _Half(
-                place, facts, seen_from, _is_client(facts, host), payload, frame, start_s, end_s, begun
+                place, facts, seen_from, _is_client(facts, host), payload, every, start_s, end_s, begun
             )
 
 
@@ -206,6 +208,21 @@ def _is_shut(frame: pl.DataFrame, seen_from: SeenFrom) -> Flags:
 def _sum_s(time_s: Floats, where: Flags) -> float:
     """A sample is about the time since the one before."""
     return float(np.diff(time_s, prepend=time_s[:1])[where].sum())
+
+
+def _with_looks_between(frame: pl.DataFrame, shut: Flags, interval_s: float) -> pl.DataFrame:
+    """The samples, with those again that were left out as they say what the one before says, where the window
+    stays shut: there they are the evidence."""
+    time_s = frame["time_s"].to_numpy()
+    apart_s = np.diff(time_s, prepend=time_s[:1])
+    stays = shut & np.roll(shut, 1)
+    times = np.where(stays, np.clip(np.round(apart_s / interval_s), 1, _MOST_AGAIN), 1).astype(int)
+    if times.max(initial=1) == 1:
+        return frame
+    place = np.repeat(np.arange(time_s.size), times)
+    before = np.concatenate([np.arange(each)[::-1] for each in times])
+    again = frame[np.where(before > 0, place - 1, place)]
+    return again.with_columns(pl.Series("time_s", time_s[place] - (apart_s / times)[place] * before))
 
 
 def _has_all(raw: pl.DataFrame, still: Flags) -> bool:
@@ -362,8 +379,8 @@ def _remarks(report: Mapping[str, Any], left_out: int, small: int, connections: 
     if report["spared"] > report["looks"] / 2:
         apart_ms = report["lasted_s"] / report["looks"] * 1e3
         found.append(
-            f"The sockets were sampled every {apart_ms:.0f} ms on average, because more looks would have taken "
-            "too much of a core. --every sets the time between two."
+            f"The sockets were sampled every {apart_ms:.0f} ms on average, because more looks would have "
+            "taken too much of a core. --every sets the time between two."
         )
     if report["first_error"]:
         found.append(f"{report['errors']} looks failed: {report['first_error']}.")

@@ -237,11 +237,15 @@ def _claim(view: View, kind: str, holds: np.ndarray) -> Claim:
             "free room in the window, or a window that another limit kept from filling",
         )
     evidence["unread_bytes"] = known(middle(view["unread_bytes"], holds))
+    has_room = largest >= view.mss
+    window_words = (
+        f"the window fell to {size(window)} of {size(largest)}" if has_room else "the window stayed shut"
+    )
     return Claim(
         kind,
         holds,
         1.0 - share_of(agrees, holds & (view["rwnd_bytes"] >= _CLOSED * largest), view.dt_s) / 2,
-        f"the receiver's application read too slowly: the window fell to {size(window)} of {size(largest)}",
+        f"the receiver's application read too slowly: {window_words}",
         evidence,
         "window = buffer - unread; a reader slower than the path closes the window",
         "a window that stays at its largest while it is full",
