@@ -75,6 +75,36 @@ def test_a_reader_that_stops_is_found_from_both_ends(before: bool) -> None:
         assert first.share > 0.8
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="sock_diag is Linux's")
+@pytest.mark.parametrize("payload", [bytes(100), b""])
+def test_a_small_window_that_is_open_is_not_shut(payload: bytes) -> None:
+    """On the loopback an MSS is larger than the whole buffer."""
+    with socket.create_server(("127.0.0.1", 0)) as listener, socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        port = listener.getsockname()[1]
+        client.connect(("127.0.0.1", port))
+        server = listener.accept()[0]
+        with server, Watching(Watched("the port", ports=[port]), 0.02) as watching:
+            server.sendall(payload)
+            assert len(client.recv(4096)) == len(payload) if payload else True
+            assert wait_for(lambda: watching.report()["lasted_s"] > STOPS_S)
+            assert not watching.seen().transfers
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="sock_diag is Linux's")
+def test_a_connection_whose_reader_stopped_leaves_later_ones_on_their_own() -> None:
+    with stopped_reader() as (port, stopped), Watching(Watched("the port", ports=[port]), 0.02) as watching:
+        assert stopped.wait(10)
+        lasted_s = watching.report()["lasted_s"]
+        assert wait_for(lambda: watching.report()["lasted_s"] > lasted_s + STOPS_S)
+        with socket.create_connection(("127.0.0.1", port)) as later:
+            later.sendall(bytes(100_000))
+            assert wait_for(lambda: watching.report()["lasted_s"] > lasted_s + STOPS_S + 1)
+            seen = watching.seen()
+    senders = [each for each in seen.transfers if each.seen_from == "sender"]
+    assert sorted(each.samples["connection"].n_unique() for each in senders) == [1, 1]
+
+
 @pytest.mark.parametrize(("near_s", "end"), [(0.0, "sender"), (RTT_S / 2, "between"), (RTT_S, "receiver")])
 def test_a_capture_of_a_reader_that_stops_lasts_to_its_end(near_s: float, end: str, tmp_path: Path) -> None:
     talk = Talk(near_s)
@@ -96,3 +126,14 @@ def test_a_capture_of_a_reader_that_stops_lasts_to_its_end(near_s: float, end: s
     first = diagnose(transfer).findings[0]
     assert first.kind == "receiver-application"
     assert first.share > 0.8
+
+
+def test_a_window_that_is_shut_long_after_the_payload_does_not_lengthen_a_transfer(tmp_path: Path) -> None:
+    talk = Talk()
+    talk.handshake()
+    for number in range(20):
+        talk.up(0.1 + number / 1e4, 1 + number * MSS, MSS, answers_s=RTT_S / 2)
+    talk.down(0.2, 1 + 20 * MSS, echoes_s=0.1)
+    talk.down(30.0, 1 + 20 * MSS, echoes_s=0.1, window=0)
+    (transfer,) = talk.seen(tmp_path).transfers
+    assert transfer.duration_s < 1

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -51,6 +52,22 @@ def watched_transfer(before: int = 0) -> tuple[HostSeen, int]:
             carry(server, client, SOME)
             assert wait_for(lambda: watching.report()["carried_bytes"] >= 2 * SOME)
             return watching.seen(), port
+
+
+def test_small_segments_count_as_what_they_hold() -> None:
+    """The kernel counts a sender's segments, and the rate is one of bytes."""
+    piece, count = 200, 300
+    with connection() as (client, server, port), Watching(Watched("", ports=[port]), 0.01) as watching:
+        server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        for _ in range(count):
+            carry(server, client, piece)
+            time.sleep(0.002)
+        assert wait_for(lambda: watching.report()["carried_bytes"] >= 2 * piece * count)
+        seen = watching.seen()
+    (of,) = (each for each in seen.transfers if each.seen_from == "sender")
+    arrived = of.samples["arrived_bytes"].drop_nulls()
+    assert arrived.is_sorted()
+    assert arrived[-1] - arrived[0] < 3 * piece * count
 
 
 def test_a_transfer_is_seen_from_both_of_its_ends() -> None:

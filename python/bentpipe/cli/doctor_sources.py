@@ -1,6 +1,7 @@
 """The sources of evidence for `bentpipe doctor`: runs, a capture, or this host's own sockets."""
 
 import os
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ def readable(name: str) -> str:
     return os.fsencode(name).decode("utf-8", "backslashreplace")
 
 
+_SOCKETS = re.compile(r"((port|pid):|:)[0-9]+")
 _ERASE = "\r\x1b[2K"
 
 
@@ -71,7 +73,10 @@ def _no_source(source: str) -> str:
     """What is wrong with what is neither a folder nor a capture."""
     place = Path(source)
     if source != "-" and not (source and place.exists()):
-        return f'doctor: found "{source}", but there is no such file or folder'
+        watch_it = (
+            f"; to watch sockets: bentpipe doctor --watch {source}" if _SOCKETS.fullmatch(source) else ""
+        )
+        return f'doctor: found "{source}", but there is no such file or folder{watch_it}'
     run_it = f"; to run a lab: bentpipe run {source}" if source.endswith(".toml") else ""
     what = "a file that is not a capture" if place.is_file() else "a stream, which the doctor cannot read"
     return f"{source}: found {what}; expected a run's folder, or a pcap or pcapng file, plain or gzip{run_it}"

@@ -41,7 +41,7 @@ from bentpipe.doctor.opposite import with_acks_behind
 from bentpipe.doctor.ruled_out import DROP, without_ruled_out
 from bentpipe.doctor.view import View
 from bentpipe.doctor.viewed import view, views
-from bentpipe.words.wording import percent
+from bentpipe.words.wording import duration, percent
 
 FAMILIES: Mapping[str, Family] = {
     "receive_window": receive_window,
@@ -95,6 +95,8 @@ _EXACT = 0.05
 _LEAST_SHARE = 0.005
 _MOST = 0.5
 _LEAST_SAMPLES = 5
+_SHORTEST_S = 0.1
+"""A shorter transfer may have fewer, even if they are taken every 10 ms."""
 _MOST_UNSEEN = 0.1
 
 
@@ -192,7 +194,7 @@ def _diagnosed(
         return Diagnosis(evidence, seen, (_incomplete(evidence.unseen_share),))
     counts = _counted(seen) if own is None else _counted(seen) & own
     if seen.size < _LEAST_SAMPLES or not counts.any():
-        only = too_short(seen) or _too_little(min(seen.size, int(counts.sum())))
+        only = too_short(seen) or _too_little(evidence, min(seen.size, int(counts.sum())))
         return Diagnosis(evidence, seen, (only,))
     claims = with_processor(seen, _claims(seen) if claims is None else claims)
     weights = np.where(counts, seen.dt_s, 0.0)
@@ -254,7 +256,7 @@ def _counted(seen: View) -> Flags:
     sends = (seen.total_bit_s > 0) | (np.nan_to_num(seen.flight) > 0)
     with np.errstate(invalid="ignore"):
         kept_back = seen.grown("rwnd_limited_s") > 0 if seen.at_sender else seen["unread_bytes"] > 0
-        sends |= (seen["rwnd_bytes"] < seen.mss) & kept_back
+        sends |= (seen["rwnd_bytes"] < seen.room_bytes) & kept_back
     if not sends.any():
         return np.zeros(seen.size, bool)
     begin_s, end_s = seen.time_s[sends].min(), seen.evidence.end_s
@@ -341,7 +343,13 @@ def _incomplete(unseen_share: float) -> Finding:
     )
 
 
-def _too_little(samples: int) -> Finding:
+def _too_little(of: Evidence, samples: int) -> Finding:
+    if of.of_packets:
+        more = "a longer capture"
+    elif of.duration_s < _SHORTEST_S:
+        more = f"a transfer that lasts {duration(_SHORTEST_S)} or more"
+    else:
+        more = "more samples: by --every 10ms, or of a longer time"
     return Finding(
         "unknown",
         1.0,
@@ -349,5 +357,5 @@ def _too_little(samples: int) -> Finding:
         f"cannot tell, because it takes {_LEAST_SAMPLES} samples or more, and it has {samples}",
         {"samples": samples},
         "none",
-        "samples every 10 ms",
+        more,
     )

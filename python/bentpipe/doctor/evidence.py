@@ -116,7 +116,10 @@ PINGS = pl.Schema({"time_s": _FLOAT, "rtt_s": _FLOAT})
 
 
 _FEW_ROUND_TRIPS = 5
-_USUAL_MSS = 1448
+USUAL_MSS = 1448
+"""Of Ethernet, with time stamps."""
+UNREAD = 0.25
+"""Least share of a receiver's buffer that is unread where its reader is slow."""
 
 
 @dataclass(frozen=True)
@@ -239,7 +242,7 @@ class Evidence:
 def first_payload_s(frame: pl.DataFrame, mss_bytes: int | None) -> float | None:
     """Of the samples of a transfer: in the middle of the two between which a segment's worth was delivered
     first. Less than that is what programs tell each other before. None: it was in the first sample."""
-    after = frame.filter(pl.col("delivered_bytes") >= (mss_bytes or _USUAL_MSS))["time_s"].min()
+    after = frame.filter(pl.col("delivered_bytes") >= (mss_bytes or USUAL_MSS))["time_s"].min()
     if after is None:
         return None
     before = frame.filter(pl.col("time_s") < after)["time_s"].max()

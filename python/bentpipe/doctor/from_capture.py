@@ -21,7 +21,16 @@ from bentpipe.doctor import capture_remarks as remarks
 from bentpipe.doctor.answered_nearer import rtt_behind_s
 from bentpipe.doctor.arrays import Flags
 from bentpipe.doctor.capture_remarks import LEAST_BYTES
-from bentpipe.doctor.evidence import Ended, Evidence, Offered, SeenFrom, events, first_payload_s, samples
+from bentpipe.doctor.evidence import (
+    USUAL_MSS,
+    Ended,
+    Evidence,
+    Offered,
+    SeenFrom,
+    events,
+    first_payload_s,
+    samples,
+)
 from bentpipe.doctor.inferred import with_sender_state
 from bentpipe.doctor.one_way import one_way_waits
 from bentpipe.doctor.regular import regular
@@ -29,7 +38,10 @@ from bentpipe.doctor.standing_still import LEAST_TIMEOUTS, stands_still
 from bentpipe.errors import StoreError
 
 _MOST_TRANSFERS = 10
-_USUAL_MSS = 1460
+_FULL_MSS = 1460
+_SHUT_WITHIN_S = 2.0
+"""After the last payload a reader that stops is seen by then: a sender probes the window after its
+retransmission timeout."""
 _LEAST_FAR_S = 0.005
 """Where only one side's round-trip time is known: an end answers sooner than this."""
 _BEGINS = (
@@ -151,8 +163,8 @@ def _transfer(reading: Reading, flow: Mapping[str, Any], still: Flags, behind_s:
     delivered_bytes = flow["delivered_bytes"]
     if stood:
         end_s, delivered_bytes = flow["end_s"], int(sampled["delivered_bytes"].max() or 0)  # type: ignore[arg-type]
-    elif _ends_shut(sampled, flow):
-        end_s = flow["end_s"]
+    else:
+        end_s = _shut_until_s(sampled, end_s, min(flow["mss_bytes"] or USUAL_MSS, USUAL_MSS)) or end_s
     mss_bytes, sampled_frame = flow["mss_bytes"] or None, samples(frame)
     payload_s = first_payload_s(sampled_frame, mss_bytes)
     if still.any() and payload_s is not None and sampled["time_s"][int(still.argmax())] < payload_s:
@@ -180,11 +192,16 @@ def _transfer(reading: Reading, flow: Mapping[str, Any], still: Flags, behind_s:
     )
 
 
-def _ends_shut(sampled: pl.DataFrame, flow: Mapping[str, Any]) -> bool:
-    """Whether the receive window has no room for a segment at the end: its reader has stopped, and whoever
-    waits for the transfer waits until then."""
-    windows = sampled["rwnd_bytes"].drop_nulls()
-    return bool(windows.len()) and int(windows[-1]) < flow["mss_bytes"]
+def _shut_until_s(sampled: pl.DataFrame, end_s: float, room_bytes: int) -> float | None:
+    """When the receive window is last seen shut, if it has no room for a segment from the end of the payload
+    on: its reader has stopped, and whoever waits for the transfer waits until then. Otherwise None."""
+    windows = sampled.select("time_s", "rwnd_bytes").drop_nulls()
+    time_s, is_open = windows["time_s"].to_numpy(), windows["rwnd_bytes"].to_numpy() >= room_bytes
+    places = np.flatnonzero(is_open)
+    begins = int(places[-1]) + 1 if places.size else time_s.size
+    if begins == time_s.size or time_s[begins] > end_s + _SHUT_WITHIN_S:
+        return None
+    return max(end_s, float(time_s[-1]))
 
 
 def _stands_still(reading: Reading, flow: Mapping[str, Any]) -> Flags:
@@ -197,7 +214,7 @@ def _stands_still(reading: Reading, flow: Mapping[str, Any]) -> Flags:
         for name in ("delivered_bytes", "outstanding_bytes", "timeouts")
     )
     # Without the handshake, the largest segment that was seen may be a small one.
-    full_bytes = flow["mss_bytes"] if flow["receiver_offered"] else max(flow["mss_bytes"], _USUAL_MSS)
+    full_bytes = flow["mss_bytes"] if flow["receiver_offered"] else max(flow["mss_bytes"], _FULL_MSS)
     return stands_still(acknowledged, outstanding, timeouts, full_bytes)
 
 

@@ -16,7 +16,7 @@ import polars as pl
 
 from bentpipe._core import SocketWatch
 from bentpipe.doctor.arrays import Flags, Floats
-from bentpipe.doctor.evidence import PINGS, Ended, Evidence, Offered, SeenFrom, samples
+from bentpipe.doctor.evidence import PINGS, UNREAD, USUAL_MSS, Ended, Evidence, Offered, SeenFrom, samples
 from bentpipe.doctor.host_facts import HostFacts
 from bentpipe.doctor.processes import Used
 from bentpipe.doctor.socket_samples import at_receiver, at_sender, happened
@@ -32,6 +32,7 @@ _WITHIN_HOST_S = 0.001
 _LEAST_SHUT_S = 1.0
 """For so long a window is shut if that alone makes a connection worth showing."""
 _MOST_AGAIN = 1000
+"""Samples in the place of one that says what the one before says."""
 _APART_S = 1.0
 """Connections with a longer pause between them are transfers of their own."""
 _LONGER = 2
@@ -82,6 +83,8 @@ class _Half:
     frame: pl.DataFrame
     start_s: float
     end_s: float
+    carried_until_s: float
+    """Earlier than its end if its window is shut then."""
     begun: bool
     """Whether its counters begin with the connection."""
 
@@ -158,16 +161,27 @@ def _halves(
             time_s = frame["time_s"].to_numpy()
             stood = still if seen_from == "sender" else np.zeros_like(still)
             shut = _is_shut(frame, seen_from)
-            if carried < LEAST_BYTES and not stood.any() and _sum_s(time_s, shut) < _LEAST_SHUT_S:
+            if carried < LEAST_BYTES and not stood.any() and _lasted_in_s(time_s, shut) < _LEAST_SHUT_S:
                 continue
             start_s, end_s = _lasted(frame, counter, facts, interval_s)
-            if (waits := stood | shut).any():
-                start_s, end_s = min(start_s, float(time_s[waits][0])), max(end_s, float(time_s[waits][-1]))
+            if stood.any():
+                start_s, end_s = min(start_s, float(time_s[stood][0])), max(end_s, float(time_s[stood][-1]))
+            carried_until_s = end_s
+            if shut.any():
+                start_s, end_s = min(start_s, float(time_s[shut][0])), max(end_s, float(time_s[shut][-1]))
             # The kernel counts a client's SYN.
             payload = 0 if carried == 1 else carried
-            every = _with_looks_between(frame, shut, interval_s)
             yield _Half(
-                place, facts, seen_from, _is_client(facts, host), payload, every, start_s, end_s, begun
+                place,
+                facts,
+                seen_from,
+                is_client=_is_client(facts, host),
+                bytes=payload,
+                frame=_with_looks_between(frame, shut, interval_s) if seen_from == "receiver" else frame,
+                start_s=start_s,
+                end_s=end_s,
+                carried_until_s=carried_until_s,
+                begun=begun,
             )
 
 
@@ -195,17 +209,18 @@ def _stands_still(columns: Mapping[str, Any], *, was_before: bool) -> Flags:
 
 
 def _is_shut(frame: pl.DataFrame, seen_from: SeenFrom) -> Flags:
-    """The samples in which the receive window has no room for a segment, and the sender has more. Whoever
-    waits for the transfer waits then, too."""
-    mss = pl.col("mss_bytes")
+    """The samples in which the receive window has no room for a segment, and the sender has more or the
+    receiver's buffer is unread. Whoever waits for the transfer waits then, too."""
+    room = pl.min_horizontal(pl.col("mss_bytes"), USUAL_MSS)
     if seen_from == "sender":
-        found = (pl.col("snd_wnd_bytes") < mss) & (pl.col("rwnd_limited_s").diff() > 0)
+        found = (pl.col("snd_wnd_bytes") < room) & (pl.col("rwnd_limited_s").diff() > 0)
     else:
-        found = pl.col("rcv_wnd_bytes") < mss
+        unread = pl.col("rmem_alloc_bytes")
+        found = (pl.col("rcv_wnd_bytes") < room) & (unread > 0) & (unread >= UNREAD * pl.col("rcvbuf_bytes"))
     return frame.select(found.fill_null(value=False)).to_series().to_numpy()
 
 
-def _sum_s(time_s: Floats, where: Flags) -> float:
+def _lasted_in_s(time_s: Floats, where: Flags) -> float:
     """A sample is about the time since the one before."""
     return float(np.diff(time_s, prepend=time_s[:1])[where].sum())
 
@@ -215,7 +230,7 @@ def _with_looks_between(frame: pl.DataFrame, shut: Flags, interval_s: float) -> 
     stays shut: there they are the evidence."""
     time_s = frame["time_s"].to_numpy()
     apart_s = np.diff(time_s, prepend=time_s[:1])
-    stays = shut & np.roll(shut, 1)
+    stays = shut & np.concatenate([[False], shut[:-1]])
     times = np.where(stays, np.clip(np.round(apart_s / interval_s), 1, _MOST_AGAIN), 1).astype(int)
     if times.max(initial=1) == 1:
         return frame
@@ -270,7 +285,7 @@ def _transfers(halves: Iterable[_Half]) -> Iterator[list[_Half]]:
         every.sort(key=lambda half: half.start_s)
         group = [every[0]]
         for half in every[1:]:
-            if half.start_s > max(each.end_s for each in group) + _APART_S:
+            if half.start_s > max(each.carried_until_s for each in group) + _APART_S:
                 yield group
                 group = []
             group.append(half)
@@ -366,7 +381,7 @@ def _remarks(report: Mapping[str, Any], left_out: int, small: int, connections: 
     if not connections:
         found.append(
             "No connection that is watched was seen in that time. One that is open for less than the time "
-            "between two samples is not."
+            "between two samples may be missed."
         )
     if left_out:
         found.append(f"{plural(left_out, 'more transfer')} carried less than what is shown.")

@@ -11,7 +11,7 @@ def at_sender(own: pl.DataFrame) -> pl.DataFrame:
     return own.with_columns(
         pl.col("bytes_sent").alias("sent_bytes"),
         pl.col("bytes_acked").alias("delivered_bytes"),
-        (pl.col("delivered") * mss).alias("arrived_bytes"),
+        _arrived_bytes().alias("arrived_bytes"),
         pl.col("bytes_retrans").alias("retransmitted_bytes"),
         pl.col("total_rto").alias("timeouts"),
         pl.col("segments_out").alias("segments_sent"),
@@ -26,6 +26,24 @@ def at_sender(own: pl.DataFrame) -> pl.DataFrame:
         pl.col("snd_wnd_bytes").alias("rwnd_bytes"),
         pl.lit(None).alias("rcvbuf_bytes"),
     )
+
+
+def _arrived_bytes() -> pl.Expr:
+    """What the peer has, in order or not. The kernel counts segments, and small ones hold less than an MSS.
+    So from one sample to the next it is no more than what was on its way and what was sent since."""
+    delivered, mss = pl.col("delivered"), pl.col("mss_bytes")
+    sent = pl.col("bytes_sent") - pl.col("bytes_retrans")
+    segments_out = pl.col("unacked_segments") * mss
+    since_first = sent - pl.col("bytes_acked")
+    # The counters of a connection that was open before the watch begin with it.
+    before = (segments_out - since_first).clip(lower_bound=0).first().over("connection")
+    out = pl.min_horizontal(segments_out, since_first + before)
+    grown = pl.min_horizontal(
+        (delivered.diff() * mss).over("connection"), (sent.diff() + out.shift()).over("connection")
+    )
+    first = pl.int_range(pl.len()).over("connection") == 0
+    steps = pl.when(first).then(delivered * mss).otherwise(grown).fill_null(0)
+    return pl.when(delivered.is_not_null()).then(steps.cum_sum().over("connection"))
 
 
 def at_receiver(own: pl.DataFrame) -> pl.DataFrame:

@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, Places, grown, known_at_all, middle
-from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.evidence import USUAL_MSS, Evidence
 from bentpipe.doctor.return_way import Spreads, sooner_s
 from bentpipe.doctor.saturation import even_stretches
 
@@ -91,6 +91,11 @@ class View:
     def knows_the_paths_rate(self) -> bool:
         """Whether the capacity is the path's own, and not what something that drops lets through."""
         return self.capacity_bit_s is not None and self.capacity_from in OF_THE_PATH
+
+    @property
+    def room_bytes(self) -> float:
+        """A smaller receive window is shut. On the loopback many open windows are smaller than an MSS."""
+        return min(self.mss, USUAL_MSS)
 
     @property
     def wire_scale(self) -> float:

@@ -18,7 +18,7 @@ from bentpipe.doctor.arrays import (
     whole_round_trips,
 )
 from bentpipe.doctor.claim import share_of
-from bentpipe.doctor.evidence import Evidence
+from bentpipe.doctor.evidence import USUAL_MSS, Evidence
 from bentpipe.doctor.paced import paced
 from bentpipe.doctor.path_rate import at_its_rate, capacity_of, probes
 from bentpipe.doctor.saturation import standing_queue
@@ -34,7 +34,6 @@ _RECEIVERS_TICK_S = 0.0011
 _SILENT_S = 0.05
 _SILENT_OF_BASE = 0.5
 _SILENT_SEGMENTS = 8
-_DEFAULT_MSS = 1448
 _FEW = 0.5
 _CLEARLY_LESS = 0.8
 _BEGINS_S = 2.0
@@ -104,7 +103,7 @@ def view(evidence: Evidence, paths_base_s: float | None = None) -> View:
     rtt_s = columns["srtt_s"]
     found = View(
         evidence=evidence,
-        mss=float(evidence.mss_bytes or _DEFAULT_MSS),
+        mss=float(evidence.mss_bytes or USUAL_MSS),
         base_rtt_s=base,
         columns=columns,
         dt_s=grown(columns["time_s"], connection),

@@ -15,6 +15,8 @@ const MEMORY_BYTES: usize = 36;
 /// Milliseconds since this and that: they change while nothing happens, and nobody reads them.
 const AGES: std::ops::Range<usize> = 44..60;
 /// 300 MB; few in the tests. Beyond, every second sample goes.
+/// Of Ethernet, with time stamps. On the loopback an MSS is larger than many a window that is open.
+const USUAL_MSS: u32 = 1448;
 const MOST_SAMPLES: usize = if cfg!(test) { 1000 } else { 1_000_000 };
 
 const CONNECTED: [&str; 6] = [
@@ -69,10 +71,15 @@ impl Said {
     }
 
     fn window_shut(&self) -> bool {
-        let info = self.info();
-        let is_shut = |window: Option<u32>| matches!((window, info.snd_mss()), (Some(window), Some(mss)) if window < mss);
+        let (info, memory) = (self.info(), SkMemInfo(&self.memory[..self.memory_length]));
+        let room = info.snd_mss().unwrap_or(USUAL_MSS).min(USUAL_MSS);
+        let is_shut = |window: Option<u32>| window.is_some_and(|window| window < room);
+        let is_unread = matches!(
+            (memory.rmem_alloc(), memory.rcvbuf()),
+            (Some(unread), Some(buffer)) if unread > 0 && unread >= buffer / 4
+        );
         is_shut(info.snd_wnd()) && info.notsent_bytes().is_some_and(|waiting| waiting > 0)
-            || is_shut(info.rcv_wnd())
+            || is_shut(info.rcv_wnd()) && is_unread
     }
 }
 
@@ -117,8 +124,8 @@ pub struct ConnectionFacts {
     pub received_bytes: u64,
     /// Retransmission timeouts since the connection began, as the kernel counts them from 6.7 on.
     pub timeouts: Option<u16>,
-    /// In the latest sample less than a segment fits into a receive window: the peer's, and something waits to be sent, or
-    /// this end's.
+    /// In the latest sample no segment fits into a receive window: the peer's, and something waits to be sent, or this end's,
+    /// and a quarter of its buffer is unread.
     pub window_shut: bool,
     /// What both ends offered (`TCP_INFO`'s options).
     pub timestamps: bool,

@@ -28,6 +28,7 @@ import numpy as np
 
 from bentpipe.doctor.arrays import Flags, Floats, middle, stretches
 from bentpipe.doctor.claim import Claim, known, share_of
+from bentpipe.doctor.evidence import UNREAD
 from bentpipe.doctor.families.no_sack import waits_for_holes
 from bentpipe.doctor.view import UNSCALED_BYTES, WINDOW_FREE_SEGMENTS, View
 from bentpipe.words.wording import duration, rate, size
@@ -38,7 +39,6 @@ _AGREES = 0.2
 _HALF_A_TICK_S = 0.0005
 """How exactly a receiver knows round trips: Linux's time stamps tick every millisecond."""
 _CLOSED = 0.8
-_UNREAD = 0.25
 _OFTEN = 0.25
 _MOSTLY_ON_THE_WAY = 0.75
 _READS_WITHIN_RTTS = 4
@@ -186,7 +186,7 @@ def _held(view: View) -> Flags:
     """Where a receiver's buffer holds much that the application has not read. What waits for a missing
     segment is in the buffer, too, and leaves the window as it was."""
     fell = _fell(view)
-    much = view["unread_bytes"] >= _UNREAD * view["rcvbuf_bytes"]
+    much = view["unread_bytes"] >= UNREAD * view["rcvbuf_bytes"]
     found: Flags = much & fell & (view.grown("out_of_order") <= 0) & ~waits_for_holes(view)
     return found
 
@@ -199,7 +199,7 @@ def _closed(view: View) -> Flags:
 def _fell(view: View) -> Flags:
     """Where the window is smaller than it was, or has no room for a segment."""
     window = view["rwnd_bytes"]
-    found: Flags = window < np.maximum(_CLOSED * _largest_so_far(view), view.mss)
+    found: Flags = window < np.maximum(_CLOSED * _largest_so_far(view), view.room_bytes)
     return found
 
 
@@ -237,16 +237,19 @@ def _claim(view: View, kind: str, holds: np.ndarray) -> Claim:
             "free room in the window, or a window that another limit kept from filling",
         )
     evidence["unread_bytes"] = known(middle(view["unread_bytes"], holds))
-    has_room = largest >= view.mss
-    window_words = (
-        f"the window fell to {size(window)} of {size(largest)}" if has_room else "the window stayed shut"
-    )
+    otherwise = "a window that stays at its largest while it is full"
+    if largest < view.room_bytes:
+        because, otherwise = "read nothing: the window stayed shut", "a window that opens"
+    elif window >= _CLOSED * largest:
+        because = f"read too slowly: the window, {size(largest)} at most, was shut again and again"
+    else:
+        because = f"read too slowly: the window fell to {size(window)} of {size(largest)}"
     return Claim(
         kind,
         holds,
         1.0 - share_of(agrees, holds & (view["rwnd_bytes"] >= _CLOSED * largest), view.dt_s) / 2,
-        f"the receiver's application read too slowly: {window_words}",
+        f"the receiver's application {because}",
         evidence,
         "window = buffer - unread; a reader slower than the path closes the window",
-        "a window that stays at its largest while it is full",
+        otherwise,
     )
