@@ -17,6 +17,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
+from statistics import median
 from typing import Any
 
 from planted import MSS
@@ -88,14 +89,16 @@ def judged(number: int, *, alone: bool) -> list[tuple[int, str, str, float]]:
 
 def table(rows: Iterator[tuple[int, str, str, float]] | list[tuple[int, str, str, float]]) -> Iterator[str]:
     every = list(rows)
-    yield "| seen from | transfers | full paths called ill | as what |"
-    yield "|---|---:|---:|---|"
+    yield "| seen from | transfers | full paths called ill | as what | their certainty, median |"
+    yield "|---|---:|---:|---|---:|"
     for end in _ENDS:
-        own = [kind for _, at, kind, _ in every if at == end]
-        ill: Mapping[str, int] = Counter(kind for kind in own if kind not in _FULL)
+        own = [(kind, certainty) for _, at, kind, certainty in every if at == end]
+        certain = [certainty for kind, certainty in own if kind not in _FULL]
+        ill: Mapping[str, int] = Counter(kind for kind, _ in own if kind not in _FULL)
         named = ", ".join(f"{kind} {count}" for kind, count in sorted(ill.items(), key=lambda each: -each[1]))
         share = sum(ill.values()) / max(len(own), 1)
-        yield f"| {end} | {len(own)} | {share:.1%} | {named} |"
+        usual = f"{median(certain):.0%}" if certain else ""
+        yield f"| {end} | {len(own)} | {share:.1%} | {named} | {usual} |"
 
 
 def main() -> None:

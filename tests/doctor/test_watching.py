@@ -54,6 +54,16 @@ def watched_transfer(before: int = 0) -> tuple[HostSeen, int]:
             return watching.seen(), port
 
 
+def test_looks_that_cost_too_much_are_taken_less_often_and_that_is_said() -> None:
+    with connection() as (_client, _server, port):
+        for share, is_spared in ((1e-9, True), (None, False)):
+            with Watching(Watched("", ports=[port]), 0.01, share) as watching:
+                assert wait_for(lambda watching=watching: watching.report()["looks"] >= 1)
+            said = " ".join(watching.seen().remarks)
+            assert (watching.report()["spared"] > 0) == is_spared
+            assert ("--every sets the time between two" in said) == is_spared
+
+
 def test_small_segments_count_as_what_they_hold() -> None:
     """The kernel counts a sender's segments, and the rate is one of bytes."""
     piece, count = 200, 300

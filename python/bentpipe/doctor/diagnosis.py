@@ -349,7 +349,7 @@ def _too_little(of: Evidence, samples: int) -> Finding:
     elif of.duration_s < _SHORTEST_S:
         more = f"a transfer that lasts {duration(_SHORTEST_S)} or more"
     else:
-        more = "more samples: by --every 10ms, or of a longer time"
+        more = "samples every 10 ms, or of a longer time"
     return Finding(
         "unknown",
         1.0,

@@ -39,6 +39,7 @@ from bentpipe.errors import StoreError
 
 _MOST_TRANSFERS = 10
 _FULL_MSS = 1460
+"""Of Ethernet, without time stamps: where the handshake is not there, a full segment may be so large."""
 _SHUT_WITHIN_S = 2.0
 """After the last payload a reader that stops is seen by then: a sender probes the window after its
 retransmission timeout."""

@@ -14,9 +14,9 @@ const INFO_BYTES: usize = 248;
 const MEMORY_BYTES: usize = 36;
 /// Milliseconds since this and that: they change while nothing happens, and nobody reads them.
 const AGES: std::ops::Range<usize> = 44..60;
-/// 300 MB; few in the tests. Beyond, every second sample goes.
 /// Of Ethernet, with time stamps. On the loopback an MSS is larger than many a window that is open.
 const USUAL_MSS: u32 = 1448;
+/// 300 MB; few in the tests. Beyond, every second sample goes.
 const MOST_SAMPLES: usize = if cfg!(test) { 1000 } else { 1_000_000 };
 
 const CONNECTED: [&str; 6] = [
@@ -374,19 +374,28 @@ mod tests {
 
     #[test]
     fn a_window_that_holds_less_than_a_segment_is_shut() {
-        let facts = |snd_wnd: u32, rcv_wnd: u32, notsent: u32| {
+        let shut = |mss: u32, snd_wnd: u32, rcv_wnd: u32, notsent: u32, unread: u32| {
             let mut bytes = info(0, 0);
-            for (at, value) in [(16, 1448), (228, snd_wnd), (232, rcv_wnd), (144, notsent)] {
+            for (at, value) in [(16, mss), (228, snd_wnd), (232, rcv_wnd), (144, notsent)] {
                 bytes[at..at + 4].copy_from_slice(&value.to_ne_bytes());
             }
             let mut store = Store::default();
-            store.begin(&socket(&bytes), 0.0);
+            let mut memory = [0; MEMORY_BYTES];
+            memory[..4].copy_from_slice(&unread.to_ne_bytes());
+            memory[4..8].copy_from_slice(&100_000_u32.to_ne_bytes());
+            let of = TcpSocket {
+                memory: Some(SkMemInfo(&memory)),
+                ..socket(&bytes)
+            };
+            store.begin(&of, 0.0);
             store.facts()[0].window_shut
         };
-        assert!(facts(0, 65_536, 9000));
-        assert!(facts(65_536, 700, 0));
-        assert!(!facts(0, 65_536, 0));
-        assert!(!facts(65_536, 65_536, 9000));
+        assert!(shut(1448, 0, 65_536, 9000, 0));
+        assert!(shut(1448, 65_536, 700, 0, 25_000));
+        assert!(!shut(1448, 0, 65_536, 0, 0));
+        assert!(!shut(1448, 65_536, 65_536, 9000, 25_000));
+        assert!(!shut(1448, 65_536, 700, 0, 24_999));
+        assert!(!shut(65_483, 65_536, 2304, 0, 25_000));
     }
 
     #[test]
