@@ -85,6 +85,7 @@ def test_a_small_window_that_is_open_does_not_lengthen_a_transfer() -> None:
         client.connect(("127.0.0.1", port))
         server = listener.accept()[0]
         with server, Watching(Watched("the port", ports=[port]), 0.02) as watching:
+            assert wait_for(lambda: watching.report()["watched"] == 2)
             sending = threading.Thread(target=server.sendall, args=(bytes(left),))
             sending.start()
             while left:

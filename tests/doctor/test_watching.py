@@ -69,6 +69,7 @@ def test_small_segments_count_as_what_they_hold() -> None:
     piece, count = 200, 300
     with connection() as (client, server, port), Watching(Watched("", ports=[port]), 0.01) as watching:
         server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        assert wait_for(lambda: watching.report()["watched"] == 2)
         for _ in range(count):
             carry(server, client, piece)
             time.sleep(0.002)
