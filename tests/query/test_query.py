@@ -350,13 +350,17 @@ def test_a_name_of_a_column_that_is_not_text_is_said_by_the_path_of_its_table(sw
         answer(questions, "from pings")
 
 
-def test_a_long_answer_ends_at_an_interrupt(questions: Questions, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_long_answer_ends_at_an_interrupt(
+    times: int, questions: Questions, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`times`: the second Ctrl-C comes while the first ends the answer, and then closing ends it."""
     looks = 0
 
     def look_and_press(running: Any, timeout: float) -> Any:
         nonlocal looks
         looks += 1
-        if looks == 5:  # DuckDB is at work, and the main thread waits for it
+        if 5 <= looks < 5 + times:  # DuckDB is at work, and the main thread waits for it
             signal.raise_signal(signal.SIGINT)
         return wait(running, timeout)
 
@@ -364,7 +368,8 @@ def test_a_long_answer_ends_at_an_interrupt(questions: Questions, monkeypatch: p
     with pytest.raises(KeyboardInterrupt):
         answer(questions, "select count(*) from range(1_000_000_000_000_000) as endless(i) where i % 7 = 5")
     assert looks > 5
-    assert answer(questions, "select 1") == [(1,)]
+    if times == 1:
+        assert answer(questions, "select 1") == [(1,)]
 
 
 def test_a_question_may_be_given_a_time(sweep: Path) -> None:

@@ -263,6 +263,7 @@ class _Connection:
             }
         )
         self._worker = ThreadPoolExecutor(1, thread_name_prefix="query")
+        self._running: Future[Any] | None = None
         self._duckdb.register_filesystem(sandbox)
         # From here on only the sandbox is open, and SQL cannot change that.
         self._duckdb.execute(f"set allowed_directories = ['{QuerySandbox.protocol}://']")
@@ -285,11 +286,14 @@ class _Connection:
             return found
 
     def close(self) -> None:
+        """Ends what still runs, as after a second Ctrl-C that came while the first ended it."""
+        if self._running is not None:
+            self._interrupt(self._running)
         self._worker.shutdown()
         self._duckdb.close()
 
     def _interruptibly(self, work: Callable[[], Any]) -> Any:
-        running = self._worker.submit(work)
+        running = self._running = self._worker.submit(work)
         end_s = time.monotonic() + self._most_s
         try:
             # A wait without an end would not be broken off: Polars' handler lets it be restarted.
